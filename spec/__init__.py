@@ -1,0 +1,1 @@
+"""The language of models and claims, and its reference interpreter: imports nothing of ours."""

@@ -1,0 +1,33 @@
+"""Errors a user can cause: one root class, a stable code each, one line that names what and where."""
+
+from __future__ import annotations
+
+__all__ = ["InputError", "ModelError", "RouteproofError", "UnknownNameError"]
+
+
+class RouteproofError(Exception):
+    """Root of every error this package raises on purpose; `code` has a page in `docs/errors.md`."""
+
+    code = "RP000"
+
+    def __str__(self) -> str:
+        """One line: the message, then the code that `routeproof explain` takes."""
+        return f"{super().__str__()} [{self.code}]"
+
+
+class ModelError(RouteproofError, TypeError):
+    """A model is malformed: sorts that do not fit, a name used twice, a bound variable captured."""
+
+    code = "RP101"
+
+
+class InputError(RouteproofError, ValueError):
+    """Data from outside (JSON, a row, a file, an option) is malformed; the message says where."""
+
+    code = "RP201"
+
+
+class UnknownNameError(RouteproofError, LookupError):
+    """A name that nothing answers to; the message carries the closest match."""
+
+    code = "RP202"

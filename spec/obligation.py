@@ -1,0 +1,119 @@
+"""Obligations: formal statements a machine decides, each with its source and expected verdict."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from .envelope import Envelope
+from .errors import ModelError
+from .function import Source
+from .ladder import Ladder
+from .records import Record
+from .terms import Bool, Term
+
+__all__ = [
+    "Claim",
+    "Obligation",
+    "Reach",
+    "Rows",
+    "Statement",
+    "Verdict",
+    "obligation",
+]
+
+_ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
+
+
+class Verdict(StrEnum):
+    """What a machine found; only the first three can be expected."""
+
+    PROVED = "proved"
+    REFUTED = "refuted"
+    REPLAYED = "replayed"
+    UNKNOWN = "unknown"
+    VACUOUS = "vacuous"
+    DISAGREEMENT = "disagreement"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """For every state that meets all assumptions (and the envelope), the goal holds.
+
+    `assuming` names each assumption; `shows` names what a counterexample displays between its
+    inputs and the verdict: guards, bytes per region, intermediate values.
+    """
+
+    goal: Bool
+    assuming: Mapping[str, Bool] = field(default_factory=dict)
+    envelope: Envelope | None = None
+    shows: Mapping[str, Term | Record] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The modelled function reproduces every row that the real code computed.
+
+    `resource` is a gzip file of JSON lines next to the module `package`; each row has `in` and
+    one key per output of the function.
+    """
+
+    function: str
+    package: str
+    resource: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """The decision table of an outcome over static facts, equivalent to "some Run takes it".
+
+    The engine computes the table; the verdict is `proved` when the table is equivalent, each row
+    prime and none redundant.
+    """
+
+    ladder: Ladder
+    outcome: str
+    assuming: Mapping[str, Bool] = field(default_factory=dict)
+
+
+Statement = Claim | Rows | Reach
+
+
+@dataclass(frozen=True, slots=True)
+class Obligation:
+    """A statement with a dotted id, where it comes from, and the verdict that is expected of it."""
+
+    id: str
+    title: str
+    source: Source
+    expected: Verdict
+    statement: Callable[[], Statement]
+    location: str
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """Refuse ids that cannot be globbed and expectations that are failures."""
+        if not _ID.fullmatch(self.id):
+            raise ModelError(f"obligation id {self.id!r} is not dotted lower-case words")
+        if self.expected not in (Verdict.PROVED, Verdict.REFUTED, Verdict.REPLAYED):
+            raise ModelError(f"{self.id}: {self.expected} is never an expectation")
+
+
+def obligation(
+    id: str,  # noqa: A002 - the word users write
+    title: str,
+    *,
+    source: Source,
+    expect: str = "proved",
+    note: str = "",
+) -> Callable[[Callable[[], Statement]], Obligation]:
+    """Decorator: the function that builds the statement becomes the `Obligation`."""
+
+    def wrap(build: Callable[[], Statement]) -> Obligation:
+        code = build.__code__
+        where = f"{code.co_filename}:{code.co_firstlineno}"
+        return Obligation(id, title, source, Verdict(expect), build, where, note)
+
+    return wrap

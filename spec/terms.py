@@ -1,0 +1,740 @@
+"""Terms: the typed expressions a model is written in, once, and that every reading interprets.
+
+Terms are immutable and hash-consed (equal structure is the same object), so they can be compared
+with `is` and used as dictionary keys; `==` builds a `Bool` term. Every operation is total:
+`x // 0 == 0`, `x % 0 == x` and `ceil_div(x, 0) == 0`, so that no reading needs an order of
+evaluation, and floats follow IEEE 754 with round-to-nearest-even.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import ClassVar, Literal, NoReturn, TypeVar, cast, overload
+from weakref import WeakValueDictionary
+
+from .errors import ModelError
+
+__all__ = [
+    "FALSE",
+    "TRUE",
+    "Bool",
+    "Enum",
+    "EnumSort",
+    "Float",
+    "FloatValue",
+    "Int",
+    "IntDomain",
+    "Op",
+    "Term",
+    "Width",
+    "align_up",
+    "all_of",
+    "any_of",
+    "boolean",
+    "ceil_div",
+    "ceiling",
+    "first",
+    "float32",
+    "float64",
+    "free_symbols",
+    "greatest",
+    "implies",
+    "integer",
+    "ite",
+    "maximum",
+    "minimum",
+    "rebuild",
+    "saturate",
+    "substitute",
+    "symbol_bool",
+    "symbol_enum",
+    "symbol_float",
+    "symbol_int",
+    "to_float",
+    "topological",
+    "widen",
+    "wrap_signed",
+    "wrap_unsigned",
+]
+
+Width = Literal[32, 64]
+
+
+class Op(StrEnum):
+    """Every kind of node; a reading has one entry per kind and fails loudly on a missing one."""
+
+    SYMBOL = "symbol"
+    BOUND = "bound"
+    CONST = "const"
+    ADD = "add"
+    SUB = "sub"
+    MUL = "mul"
+    FLOOR_DIV = "floor_div"
+    CEIL_DIV = "ceil_div"
+    MOD = "mod"
+    ALIGN_UP = "align_up"
+    MIN = "min"
+    MAX = "max"
+    ITE = "ite"
+    EQ = "eq"
+    LT = "lt"
+    LE = "le"
+    NOT = "not"
+    AND = "and"
+    OR = "or"
+    TO_FLOAT = "to_float"
+    WIDEN = "widen"
+    FLOAT_MUL = "float_mul"
+    FLOAT_DIV = "float_div"
+    CEILING = "ceiling"
+    FIRST = "first"
+    GREATEST = "greatest"
+
+
+@dataclass(frozen=True, slots=True)
+class IntDomain:
+    """The integers lo..hi (None: unbounded on that side) that are multiples of `multiple_of`."""
+
+    lo: int | None = None
+    hi: int | None = None
+    multiple_of: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a domain without a member: it would make every claim vacuously true."""
+        if self.multiple_of < 1:
+            raise ModelError(f"multiple_of must be positive, got {self.multiple_of}")
+        if self.lo is not None and self.hi is not None and self.rest > self.hi:
+            raise ModelError(f"empty domain {self}")
+
+    def __contains__(self, value: int) -> bool:
+        """Whether the domain admits `value`."""
+        low = self.lo is None or value >= self.lo
+        return low and (self.hi is None or value <= self.hi) and value % self.multiple_of == 0
+
+    @property
+    def rest(self) -> int:
+        """The value a minimised counterexample moves towards: the low end, or 0 below int32."""
+        lo = 0 if self.lo is None or self.lo <= -(2**31) else self.lo
+        if self.hi is not None and lo > self.hi:
+            lo = self.lo if self.lo is not None else self.hi
+        return -(-lo // self.multiple_of) * self.multiple_of
+
+    def __str__(self) -> str:
+        """Readable range, for messages and proof axes."""
+        every = f", multiple of {self.multiple_of}" if self.multiple_of > 1 else ""
+        return f"{'-oo' if self.lo is None else self.lo}..{'oo' if self.hi is None else self.hi}{every}"
+
+
+@dataclass(frozen=True, slots=True)
+class EnumSort:
+    """A finite set of named members; the first is the one a minimised counterexample prefers."""
+
+    name: str
+    members: tuple[str, ...]
+
+    def __getitem__(self, member: str) -> Enum:
+        """The constant term for `member`."""
+        if member not in self.members:
+            raise ModelError(f"{self.name} has no member {member!r}; members: {', '.join(self.members)}")
+        return _intern(Enum, Op.CONST, (), member, self)
+
+
+@dataclass(frozen=True, slots=True)
+class FloatValue:
+    """A float constant with its width; bits, not `==`, decide identity (NaN, -0.0)."""
+
+    bits: bytes
+
+    @property
+    def number(self) -> float:
+        """The Python float with the same value."""
+        return cast("float", struct.unpack(">f" if len(self.bits) == 4 else ">d", self.bits)[0])
+
+
+Sort = EnumSort | Width | None
+_interned: WeakValueDictionary[tuple[Hashable, ...], Term] = WeakValueDictionary()
+_serial = itertools.count(1)
+
+
+class Term:
+    """One node: its kind, its arguments, a payload (symbol name, constant, cap) and its sort."""
+
+    __slots__ = ("__weakref__", "args", "bound", "domain", "op", "serial", "sort", "value")
+
+    op: Op
+    args: tuple[Term, ...]
+    value: Hashable
+    sort: Sort
+    domain: IntDomain | None
+    bound: frozenset[str]
+    serial: int
+    sort_name: ClassVar[str] = "term"
+
+    def __hash__(self) -> int:
+        """Distinct for every live term, so dictionaries never fall back to `==`."""
+        return self.serial
+
+    def __bool__(self) -> NoReturn:
+        """Terms have no truth value while a model is being written."""
+        raise ModelError("a term has no truth value: use ite(), &, |, ~ instead of if/and/or/not")
+
+    def __setattr__(self, name: str, value: object) -> NoReturn:
+        """Terms are immutable."""
+        raise ModelError(f"terms are immutable: cannot set {name}")
+
+    def __repr__(self) -> str:
+        """Readable infix text (shared parts are repeated)."""
+        from .text import render  # noqa: PLC0415 - text reads terms; only a repr needs it back
+
+        return render(self)
+
+    @property
+    def name(self) -> str:
+        """The name of a symbol or a bound variable."""
+        if self.op not in (Op.SYMBOL, Op.BOUND):
+            raise ModelError(f"only symbols have a name, this is {self.op}")
+        return str(self.value)
+
+
+T = TypeVar("T", bound=Term)
+
+
+def _intern(
+    cls: type[T],
+    op: Op,
+    args: tuple[Term, ...],
+    value: Hashable = None,
+    sort: Sort = None,
+    domain: IntDomain | None = None,
+) -> T:
+    key = (cls, op, tuple(arg.serial for arg in args), type(value), value, sort, domain)
+    found = _interned.get(key)
+    if found is not None:
+        return cast("T", found)
+    term = object.__new__(cls)
+    bound = frozenset[str]().union(*(arg.bound for arg in args))
+    if op is Op.BOUND:
+        bound = frozenset({str(value)})
+    elif op in (Op.FIRST, Op.GREATEST):
+        bound -= {args[1].name}
+    fields = {"op": op, "args": args, "value": value, "sort": sort, "domain": domain, "bound": bound}
+    for field, content in (*fields.items(), ("serial", next(_serial))):
+        object.__setattr__(term, field, content)
+    _interned[key] = term
+    return term
+
+
+class Bool(Term):
+    """A truth value; `&`, `|`, `~`, `==` (iff) and `!=` (xor) build new ones."""
+
+    __slots__ = ()
+    sort_name = "bool"
+    __hash__ = Term.__hash__
+
+    def __and__(self, other: Bool | bool) -> Bool:
+        """Conjunction."""
+        return all_of(self, boolean(other))
+
+    def __or__(self, other: Bool | bool) -> Bool:
+        """Disjunction."""
+        return any_of(self, boolean(other))
+
+    def __invert__(self) -> Bool:
+        """Negation."""
+        if self.op is Op.CONST:
+            return FALSE if self.value else TRUE
+        return cast("Bool", self.args[0]) if self.op is Op.NOT else _intern(Bool, Op.NOT, (self,))
+
+    def __eq__(self, other: object) -> Bool:  # type: ignore[override]
+        """Equivalence."""
+        right = boolean(other)
+        if self is right:
+            return TRUE
+        for one, two in ((self, right), (right, self)):
+            if one.op is Op.CONST:
+                return two if one.value else ~two
+        return _intern(Bool, Op.EQ, (self, right))
+
+    def __ne__(self, other: object) -> Bool:  # type: ignore[override]
+        """Exclusive or."""
+        return ~(self == other)
+
+
+class Int(Term):
+    """An exact mathematical integer; overflow is a predicate of its own (`spec.recipe`)."""
+
+    __slots__ = ()
+    sort_name = "int"
+    __hash__ = Term.__hash__
+
+    def __add__(self, other: Int | int) -> Int:
+        """Exact sum."""
+        return _arith(Op.ADD, self, integer(other))
+
+    def __radd__(self, other: int) -> Int:
+        """Exact sum."""
+        return _arith(Op.ADD, integer(other), self)
+
+    def __sub__(self, other: Int | int) -> Int:
+        """Exact difference."""
+        return _arith(Op.SUB, self, integer(other))
+
+    def __rsub__(self, other: int) -> Int:
+        """Exact difference."""
+        return _arith(Op.SUB, integer(other), self)
+
+    def __neg__(self) -> Int:
+        """Exact negation."""
+        return _arith(Op.SUB, integer(0), self)
+
+    def __mul__(self, other: Int | int) -> Int:
+        """Exact product."""
+        return _arith(Op.MUL, self, integer(other))
+
+    def __rmul__(self, other: int) -> Int:
+        """Exact product."""
+        return _arith(Op.MUL, integer(other), self)
+
+    def __floordiv__(self, other: Int | int) -> Int:
+        """Quotient rounded towards minus infinity; 0 for a zero divisor."""
+        return _arith(Op.FLOOR_DIV, self, integer(other))
+
+    def __rfloordiv__(self, other: int) -> Int:
+        """Quotient rounded towards minus infinity; 0 for a zero divisor."""
+        return _arith(Op.FLOOR_DIV, integer(other), self)
+
+    def __mod__(self, other: Int | int) -> Int:
+        """`x - d * (x // d)`; x for a zero divisor."""
+        return _arith(Op.MOD, self, integer(other))
+
+    def __rmod__(self, other: int) -> Int:
+        """`x - d * (x // d)`; x for a zero divisor."""
+        return _arith(Op.MOD, integer(other), self)
+
+    def __lt__(self, other: Int | int) -> Bool:
+        """Less than."""
+        return _compare(Op.LT, self, integer(other))
+
+    def __le__(self, other: Int | int) -> Bool:
+        """At most."""
+        return _compare(Op.LE, self, integer(other))
+
+    def __gt__(self, other: Int | int) -> Bool:
+        """Greater than."""
+        return _compare(Op.LT, integer(other), self)
+
+    def __ge__(self, other: Int | int) -> Bool:
+        """At least."""
+        return _compare(Op.LE, integer(other), self)
+
+    def __eq__(self, other: object) -> Bool:  # type: ignore[override]
+        """Equality, as a term."""
+        return _compare(Op.EQ, self, integer(other))
+
+    def __ne__(self, other: object) -> Bool:  # type: ignore[override]
+        """Inequality, as a term."""
+        return ~(self == other)
+
+    def is_in(self, *values: int) -> Bool:
+        """Whether it is one of `values`."""
+        return any_of(*(self == value for value in values))
+
+
+class Enum(Term):
+    """A member of an `EnumSort`; compares with members by name."""
+
+    __slots__ = ()
+    sort_name = "enum"
+    __hash__ = Term.__hash__
+
+    @property
+    def members(self) -> EnumSort:
+        """The sort."""
+        return cast("EnumSort", self.sort)
+
+    def __eq__(self, other: object) -> Bool:  # type: ignore[override]
+        """Whether it is the member (a name) or equals the other term of the same sort."""
+        right = self.members[other] if isinstance(other, str) else other
+        if not isinstance(right, Enum) or right.sort != self.sort:
+            raise ModelError(f"cannot compare {self.members.name} with {other!r}")
+        if self is right:
+            return TRUE
+        if self.op is Op.CONST and right.op is Op.CONST:
+            return FALSE
+        return _intern(Bool, Op.EQ, (right, self) if self.op is Op.CONST else (self, right))
+
+    def __ne__(self, other: object) -> Bool:  # type: ignore[override]
+        """Negated equality."""
+        return ~(self == other)
+
+    def is_in(self, *members: str) -> Bool:
+        """Whether it is one of the named members."""
+        return any_of(*(self == member for member in members))
+
+
+class Float(Term):
+    """An IEEE float of width 32 or 64; widths never mix implicitly."""
+
+    __slots__ = ()
+    sort_name = "float"
+    __hash__ = Term.__hash__
+
+    @property
+    def width(self) -> Width:
+        """32 or 64."""
+        return cast("Width", self.sort)
+
+    def _same(self, other: object) -> Float:
+        if not isinstance(other, Float) or other.width != self.width:
+            raise ModelError(f"float{self.width} meets {other!r}: write the width, or widen()")
+        return other
+
+    def __mul__(self, other: Float) -> Float:
+        """Product, rounded to the width."""
+        return _intern(Float, Op.FLOAT_MUL, (self, self._same(other)), None, self.width)
+
+    def __truediv__(self, other: Float) -> Float:
+        """Quotient, rounded to the width; x/0 is an infinity or NaN."""
+        return _intern(Float, Op.FLOAT_DIV, (self, self._same(other)), None, self.width)
+
+    def __lt__(self, other: Float) -> Bool:
+        """IEEE less than: false when either side is NaN."""
+        return _intern(Bool, Op.LT, (self, self._same(other)))
+
+    def __le__(self, other: Float) -> Bool:
+        """IEEE at most: false when either side is NaN."""
+        return _intern(Bool, Op.LE, (self, self._same(other)))
+
+    def __gt__(self, other: Float) -> Bool:
+        """IEEE greater than."""
+        return _intern(Bool, Op.LT, (self._same(other), self))
+
+    def __ge__(self, other: Float) -> Bool:
+        """IEEE at least."""
+        return _intern(Bool, Op.LE, (self._same(other), self))
+
+    def __eq__(self, other: object) -> Bool:  # type: ignore[override]
+        """IEEE equality: NaN differs from itself, -0.0 equals 0.0."""
+        return _intern(Bool, Op.EQ, (self, self._same(other)))
+
+    def __ne__(self, other: object) -> Bool:  # type: ignore[override]
+        """Negated IEEE equality: true for NaN."""
+        return ~(self == other)
+
+
+def boolean(value: object) -> Bool:
+    """The Bool term for a Python bool (terms pass through)."""
+    if isinstance(value, Bool):
+        return value
+    if isinstance(value, bool):
+        return TRUE if value else FALSE
+    raise ModelError(f"expected a bool or Bool term, got {value!r}")
+
+
+def integer(value: object) -> Int:
+    """The Int term for a Python int (terms pass through; bools are refused)."""
+    if isinstance(value, Int):
+        return value
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _intern(Int, Op.CONST, (), value)
+    raise ModelError(f"expected an int or Int term, got {value!r}")
+
+
+TRUE: Bool = _intern(Bool, Op.CONST, (), True)  # noqa: FBT003
+FALSE: Bool = _intern(Bool, Op.CONST, (), False)  # noqa: FBT003
+
+
+def float32(value: float) -> Float:
+    """A float32 constant: `value` rounded once, like a literal with an `f` suffix in C."""
+    return _intern(Float, Op.CONST, (), FloatValue(struct.pack(">f", value)), 32)
+
+
+def float64(value: float) -> Float:
+    """A float64 constant, like an unsuffixed literal in C."""
+    return _intern(Float, Op.CONST, (), FloatValue(struct.pack(">d", value)), 64)
+
+
+def symbol_int(name: str, domain: IntDomain | None = None) -> Int:
+    """An integer variable."""
+    return _intern(Int, Op.SYMBOL, (), name, None, domain or IntDomain())
+
+
+def symbol_bool(name: str) -> Bool:
+    """A boolean variable."""
+    return _intern(Bool, Op.SYMBOL, (), name)
+
+
+def symbol_enum(name: str, sort: EnumSort) -> Enum:
+    """A variable over the members of `sort`."""
+    return _intern(Enum, Op.SYMBOL, (), name, sort)
+
+
+def symbol_float(name: str, width: Width) -> Float:
+    """A float variable; NaN, infinities and -0.0 are in its domain."""
+    return _intern(Float, Op.SYMBOL, (), name, width)
+
+
+_FOLD: dict[Op, Callable[[int, int], int]] = {
+    Op.ADD: lambda a, b: a + b,
+    Op.SUB: lambda a, b: a - b,
+    Op.MUL: lambda a, b: a * b,
+    Op.FLOOR_DIV: lambda a, b: a // b if b else 0,
+    Op.MOD: lambda a, b: a % b if b else a,
+    Op.CEIL_DIV: lambda a, b: -(-a // b) if b else 0,
+    Op.ALIGN_UP: lambda a, b: -(-a // b) * b if b else 0,
+    Op.MIN: min,
+    Op.MAX: max,
+}
+
+
+def _arith(op: Op, left: Int, right: Int) -> Int:
+    if left.op is Op.CONST and right.op is Op.CONST:
+        return integer(_FOLD[op](cast("int", left.value), cast("int", right.value)))
+    unit = 1 if op in (Op.MUL, Op.FLOOR_DIV, Op.CEIL_DIV, Op.ALIGN_UP) else 0
+    if op not in (Op.MOD, Op.MIN, Op.MAX) and right is integer(unit):
+        return left
+    if op in (Op.ADD, Op.MUL) and left is integer(unit):
+        return right
+    if op is Op.MUL and (left is integer(0) or right is integer(0)):
+        return integer(0)
+    if left is right and op in (Op.MIN, Op.MAX):
+        return left
+    return _intern(Int, op, (left, right))
+
+
+def _compare(op: Op, left: Int, right: Int) -> Bool:
+    if left is right:
+        return boolean(op is not Op.LT)
+    if left.op is Op.CONST and right.op is Op.CONST:
+        one, two = cast("int", left.value), cast("int", right.value)
+        return boolean(one == two if op is Op.EQ else one < two if op is Op.LT else one <= two)
+    return _intern(Bool, op, (right, left) if op is Op.EQ and left.op is Op.CONST else (left, right))
+
+
+def ceil_div(value: Int | int, divisor: Int | int) -> Int:
+    """Quotient rounded towards plus infinity; 0 for a zero divisor."""
+    return _arith(Op.CEIL_DIV, integer(value), integer(divisor))
+
+
+def align_up(value: Int | int, alignment: Int | int) -> Int:
+    """The smallest multiple of `alignment` that is at least `value`; 0 for a zero alignment."""
+    return _arith(Op.ALIGN_UP, integer(value), integer(alignment))
+
+
+def minimum(one: Int | int, *others: Int | int) -> Int:
+    """The least of the arguments."""
+    result = integer(one)
+    for other in others:
+        result = _arith(Op.MIN, result, integer(other))
+    return result
+
+
+def maximum(one: Int | int, *others: Int | int) -> Int:
+    """The greatest of the arguments."""
+    result = integer(one)
+    for other in others:
+        result = _arith(Op.MAX, result, integer(other))
+    return result
+
+
+def _connect(op: Op, parts: tuple[Bool | bool, ...], unit: Bool) -> Bool:
+    flat: dict[Term, None] = {}
+    for part in map(boolean, parts):
+        flat.update(dict.fromkeys(part.args if part.op is op else (part,)))
+    flat.pop(unit, None)
+    if ~unit in flat or any(~cast("Bool", part) in flat for part in flat):
+        return ~unit
+    members = tuple(flat)
+    return unit if not members else cast("Bool", members[0]) if len(members) == 1 else _intern(Bool, op, members)
+
+
+def all_of(*parts: Bool | bool) -> Bool:
+    """Conjunction of any number of parts (none: true)."""
+    return _connect(Op.AND, parts, TRUE)
+
+
+def any_of(*parts: Bool | bool) -> Bool:
+    """Disjunction of any number of parts (none: false)."""
+    return _connect(Op.OR, parts, FALSE)
+
+
+def implies(condition: Bool | bool, consequence: Bool | bool) -> Bool:
+    """Material implication."""
+    return any_of(~boolean(condition), consequence)
+
+
+@overload
+def ite(condition: Bool | bool, then: Int | int, otherwise: Int | int) -> Int: ...
+@overload
+def ite(condition: Bool | bool, then: Bool, otherwise: Bool) -> Bool: ...
+@overload
+def ite(condition: Bool | bool, then: Enum, otherwise: Enum) -> Enum: ...
+@overload
+def ite(condition: Bool | bool, then: Float, otherwise: Float) -> Float: ...
+def ite(condition: Bool | bool, then: Term | int, otherwise: Term | int) -> Term:
+    """`then` where the condition holds, else `otherwise`; both sides have one sort."""
+    test = boolean(condition)
+    one, two = (side if isinstance(side, Term) else integer(side) for side in (then, otherwise))
+    if type(one) is not type(two) or one.sort != two.sort:
+        raise ModelError(f"ite() joins {one.sort_name} {one.sort or ''} and {two.sort_name} {two.sort or ''}")
+    if test.op is Op.CONST:
+        return one if test.value else two
+    if one is two:
+        return one
+    if isinstance(one, Bool) and (one.op is Op.CONST or two.op is Op.CONST):
+        two = cast("Bool", two)
+        if one.op is Op.CONST:
+            return any_of(test, two) if one.value else all_of(~test, two)
+        return any_of(~test, one) if two.value else all_of(test, one)
+    if test.op is Op.NOT:
+        return _intern(type(one), Op.ITE, (test.args[0], two, one), None, one.sort)
+    return _intern(type(one), Op.ITE, (test, one, two), None, one.sort)
+
+
+def to_float(value: Int | int, width: Width) -> Float:
+    """The integer rounded to the nearest float of the width (ties to even; too large: infinity)."""
+    return _intern(Float, Op.TO_FLOAT, (integer(value),), None, width)
+
+
+def widen(value: Float) -> Float:
+    """A float32 as the equal float64."""
+    if value.width == 64:
+        return value
+    return _intern(Float, Op.WIDEN, (value,), None, 64)
+
+
+def ceiling(value: Float) -> Float:
+    """The least integral float that is not below (C `ceil`: keeps NaN, infinities and -0.0)."""
+    return _intern(Float, Op.CEILING, (value,), None, value.width)
+
+
+def wrap_unsigned(value: Int, bits: int) -> Int:
+    """Machine arithmetic that wraps: the value modulo 2**bits."""
+    return value % 2**bits
+
+
+def wrap_signed(value: Int, bits: int) -> Int:
+    """Two's complement: the value modulo 2**bits in -2**(bits-1)..2**(bits-1)-1."""
+    half = 2 ** (bits - 1)
+    return (value + half) % 2**bits - half
+
+
+def saturate(value: Int, limit: int) -> Int:
+    """Machine arithmetic that saturates: the value, at most `limit`."""
+    return minimum(value, limit)
+
+
+_binding: ContextVar[frozenset[str]] = ContextVar("_binding", default=frozenset())
+
+
+def _bound(name: str, at_most: int, *bodies: Callable[[Int], Term]) -> tuple[Int, tuple[Term, ...]]:
+    """The bound variable and the bodies over it; reusing a name inside its own body would capture."""
+    if name in _binding.get():
+        raise ModelError(f"bound variable {name!r} is already bound here: choose another name")
+    variable = _intern(Int, Op.BOUND, (), name, None, IntDomain(1, at_most))
+    token = _binding.set(_binding.get() | {name})
+    try:
+        return variable, tuple(body(variable) for body in bodies)
+    finally:
+        _binding.reset(token)
+
+
+def first(
+    name: str,
+    limit: Int | int,
+    such_that: Callable[[Int], Bool],
+    *,
+    otherwise: Int | int,
+    at_most: int,
+) -> Int:
+    """The first `name` in 1..min(limit, at_most) such that the condition holds, else `otherwise`."""
+    variable, (body,) = _bound(name, at_most, such_that)
+    args = (integer(limit), variable, boolean(body), integer(otherwise))
+    return _intern(Int, Op.FIRST, args, at_most)
+
+
+def greatest(
+    name: str,
+    limit: Int | int,
+    *,
+    where: Callable[[Int], Bool],
+    value: Callable[[Int], Float],
+    start: Float,
+    at_most: int,
+) -> Float:
+    """The running maximum of `value` over the `name` in 1..min(limit, at_most) with `where`.
+
+    It is the C loop `best = start; for each: if (where && value > best) best = value`.
+    """
+    variable, (test, body) = _bound(name, at_most, where, value)
+    args = (integer(limit), variable, boolean(test), start._same(body), start)  # noqa: SLF001
+    return _intern(Float, Op.GREATEST, args, at_most, start.width)
+
+
+def topological(roots: tuple[Term, ...]) -> list[Term]:
+    """Every node below the roots once, arguments before users (iterative: depth is no limit)."""
+    order: list[Term] = []
+    seen: set[Term] = set()
+    for root in roots:
+        stack: list[tuple[Term, Iterator[Term]]] = [(root, iter(root.args))]
+        if root in seen:
+            continue
+        seen.add(root)
+        while stack:
+            node, pending = stack[-1]
+            for arg in pending:
+                if arg not in seen:
+                    seen.add(arg)
+                    stack.append((arg, iter(arg.args)))
+                    break
+            else:
+                order.append(node)
+                stack.pop()
+    return order
+
+
+def free_symbols(*roots: Term) -> tuple[Term, ...]:
+    """The symbols below the roots by creation order; one name with two meanings is an error."""
+    found = sorted((n for n in topological(roots) if n.op is Op.SYMBOL), key=lambda n: n.serial)
+    names: dict[str, Term] = {}
+    for symbol in found:
+        if names.setdefault(symbol.name, symbol) is not symbol:
+            raise ModelError(f"symbol {symbol.name!r} is declared twice with different domains")
+    return tuple(found)
+
+
+def substitute(roots: tuple[Term, ...], mapping: Mapping[Term, Term]) -> tuple[Term, ...]:
+    """The roots with every key of the mapping replaced (once, outermost), simplified on the way."""
+    done: dict[Term, Term] = dict(mapping)
+    for node in topological(roots):
+        if node not in done:
+            done[node] = rebuild(node, tuple(done[arg] for arg in node.args))
+    return tuple(done[root] for root in roots)
+
+
+def rebuild(node: Term, args: tuple[Term, ...]) -> Term:
+    """The same operation on other arguments, through the simplifying constructors."""
+    if all(new is old for new, old in zip(args, node.args, strict=True)):
+        return node
+    match node.op:
+        case op if op in _FOLD:
+            return _arith(op, cast("Int", args[0]), cast("Int", args[1]))
+        case Op.EQ | Op.LT | Op.LE if isinstance(args[0], Int):
+            return _compare(node.op, args[0], cast("Int", args[1]))
+        case Op.EQ if isinstance(args[0], Bool | Enum):
+            return args[0] == args[1]
+        case Op.NOT:
+            return ~cast("Bool", args[0])
+        case Op.AND:
+            return all_of(*cast("tuple[Bool, ...]", args))
+        case Op.OR:
+            return any_of(*cast("tuple[Bool, ...]", args))
+        case Op.ITE:
+            return ite(cast("Bool", args[0]), cast("Int", args[1]), cast("Int", args[2]))
+        case _:
+            return _intern(type(node), node.op, args, node.value, node.sort, node.domain)

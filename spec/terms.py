@@ -699,13 +699,19 @@ def topological(roots: tuple[Term, ...]) -> list[Term]:
 
 
 def free_symbols(*roots: Term) -> tuple[Term, ...]:
-    """The symbols below the roots by creation order; one name with two meanings is an error."""
-    found = sorted((n for n in topological(roots) if n.op is Op.SYMBOL), key=lambda n: n.serial)
+    """The symbols below the roots, record by record in order of appearance, fields as declared.
+
+    One name with two domains is an error: no reading could tell the two apart.
+    """
+    found = [node for node in topological(tuple(roots)) if node.op is Op.SYMBOL]
     names: dict[str, Term] = {}
+    groups: dict[str, int] = {}
     for symbol in found:
         if names.setdefault(symbol.name, symbol) is not symbol:
             raise ModelError(f"symbol {symbol.name!r} is declared twice with different domains")
-    return tuple(found)
+        groups.setdefault(symbol.name.rpartition(".")[0], len(groups))
+    key = lambda one: (groups[one.name.rpartition(".")[0]], one.serial)  # noqa: E731
+    return tuple(sorted(found, key=key))
 
 
 def substitute(roots: tuple[Term, ...], mapping: Mapping[Term, Term]) -> tuple[Term, ...]:

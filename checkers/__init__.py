@@ -1,0 +1,1 @@
+"""How an obligation is decided: readings of the terms, engines, evidence and reports."""

@@ -1,0 +1,1 @@
+"""The readings of a term: what each engine sees of the one definition."""

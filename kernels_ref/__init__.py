@@ -1,0 +1,1 @@
+"""Reference kernels that run inside the modelled layouts, region by region."""

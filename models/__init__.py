@@ -1,0 +1,1 @@
+"""The modelled systems: each package states its facts and cites where they come from."""

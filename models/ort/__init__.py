@@ -1,0 +1,1 @@
+"""ONNX Runtime, as far as its kernels choose routes and ask for scratch memory."""

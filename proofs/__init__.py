@@ -1,0 +1,1 @@
+"""What is claimed: the obligations, their independent restatements and expected verdicts."""

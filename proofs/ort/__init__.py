@@ -1,0 +1,1 @@
+"""Obligations about ONNX Runtime."""

@@ -21,14 +21,17 @@ from routeproof.spec.terms import (
     all_of,
     any_of,
     integer,
+    ite,
     rebuild,
+    substitute,
     topological,
 )
 
-__all__ = ["normalise"]
+__all__ = ["normalise", "specialise"]
 
 _Polynomial = dict[tuple[Int, ...], int]
 _MOST_MONOMIALS = 64
+_MOST_VALUES = 4
 
 
 def normalise(roots: Sequence[Term]) -> tuple[Term, ...]:
@@ -42,6 +45,7 @@ class _Normaliser:
     def __init__(self) -> None:
         self._rank: dict[Term, int] = {}
         self._known: dict[Term, _Polynomial] = {}
+        self._forms: dict[Term, _Polynomial] = {}
         self._done: dict[Term, Term] = {}
 
     def run(self, roots: tuple[Term, ...]) -> tuple[Term, ...]:
@@ -67,18 +71,34 @@ class _Normaliser:
                 return _add(left, right, 1 if node.op is Op.ADD else -1)
             if len(left) * len(right) <= _MOST_MONOMIALS:
                 return self._multiply(left, right)
-        atom = cast("Int", rebuild(node, args))
+        return self._atom(cast("Int", rebuild(node, args)))
+
+    def _atom(self, atom: Int) -> _Polynomial:
+        if atom in self._forms:
+            return self._forms[atom]
         if atom.op is Op.CONST:
             return {(): cast("int", atom.value)} if atom.value else {}
         self._rank.setdefault(atom, len(self._rank))
         return {(atom,): 1}
 
     def _multiply(self, left: _Polynomial, right: _Polynomial) -> _Polynomial:
-        result: defaultdict[tuple[Int, ...], int] = defaultdict(int)
+        result: _Polynomial = {}
         for one, factor in left.items():
             for two, other in right.items():
-                result[tuple(sorted(one + two, key=self._rank.__getitem__))] += factor * other
-        return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
+                monomial = tuple(sorted(one + two, key=self._rank.__getitem__))
+                result = _add(result, self._lifted(monomial), factor * other)
+        return result
+
+    def _lifted(self, monomial: tuple[Int, ...]) -> _Polynomial:
+        """The product, with an if-then-else among several factors moved to the outside."""
+        choice = next((atom for atom in monomial if atom.op is Op.ITE), None)
+        if choice is None or len(monomial) == 1:
+            return {monomial: 1}
+        at = next(index for index, atom in enumerate(monomial) if atom is choice)
+        rest: _Polynomial = {monomial[:at] + monomial[at + 1 :]: 1}
+        test, *sides = choice.args
+        one, two = (self._sum(self._multiply(self._atom(cast("Int", s)), rest)) for s in sides)
+        return self._atom(ite(cast("Bool", test), one, two))
 
     def _order(self, monomial: tuple[Int, ...]) -> tuple[bool, list[int]]:
         return (not monomial, [self._rank[atom] for atom in monomial])
@@ -88,6 +108,7 @@ class _Normaliser:
         result = integer(0)
         for monomial in sorted(polynomial, key=self._order):
             result = result + integer(polynomial[monomial]) * _product(monomial)
+        self._forms[result] = polynomial
         return result
 
     def _relation(self, op: Op, difference: _Polynomial) -> Bool:
@@ -126,7 +147,7 @@ def _is_member(left: Enum, right: Enum) -> Bool:
 def _pushed(chosen: Enum, member: Enum) -> Bool:
     done: dict[Term, Bool] = {}
     for node in topological((chosen,)):
-        if not isinstance(node, Enum):
+        if not isinstance(node, Enum) or node.sort != member.sort:
             continue
         if node.op is Op.ITE:
             test = cast("Bool", node.args[0])
@@ -135,3 +156,41 @@ def _pushed(chosen: Enum, member: Enum) -> Bool:
         else:
             done[node] = node == member
     return done[chosen]
+
+
+def specialise(condition: Bool) -> Bool:
+    """An equal condition in which a symbol that its conjuncts pin to few values is a choice of them.
+
+    Products with such a symbol become linear: with `x in {4, 8}`, `x*y` is `4*y if x == 4 else 8*y`.
+    """
+    parts = cast("tuple[Bool, ...]", condition.args if condition.op is Op.AND else (condition,))
+    choices: dict[Term, Term] = {}
+    for part in parts:
+        pinned = _pinned(part)
+        if pinned and pinned[0] not in choices:
+            symbol, (*values, last) = pinned
+            chosen = integer(last)
+            for value in values:
+                chosen = ite(symbol == value, value, chosen)
+            choices[symbol] = chosen
+    kept = tuple(part for part in parts if _pinned(part))
+    others = substitute(tuple(part for part in parts if not _pinned(part)), choices)
+    return all_of(*kept, *cast("tuple[Bool, ...]", others))
+
+
+def _pinned(part: Bool) -> tuple[Int, list[int]] | None:
+    """The symbol and the values, if the condition says that a symbol is one of a few integers."""
+    ways = part.args if part.op is Op.OR else (part,)
+    symbols: set[Term] = set()
+    values = []
+    for way in ways:
+        if way.op is not Op.EQ or not isinstance(way.args[0], Int):
+            return None
+        symbol, value = way.args if way.args[1].op is Op.CONST else way.args[::-1]
+        if symbol.op is not Op.SYMBOL or value.op is not Op.CONST:
+            return None
+        symbols.add(symbol)
+        values.append(cast("int", value.value))
+    if len(symbols) != 1 or len(values) > _MOST_VALUES:
+        return None
+    return cast("Int", symbols.pop()), values

@@ -1,8 +1,8 @@
-"""Errors a user can cause: one root class, a stable code each, one line that names what and where."""
+"""Errors a user can cause: one root class, a stable code each, a line that says what and where."""
 
 from __future__ import annotations
 
-__all__ = ["InputError", "ModelError", "RouteproofError", "UnknownNameError"]
+__all__ = ["InputError", "ModelError", "RouteproofError", "UnknownNameError", "UnsupportedError"]
 
 
 class RouteproofError(Exception):
@@ -31,3 +31,9 @@ class UnknownNameError(RouteproofError, LookupError):
     """A name that nothing answers to; the message carries the closest match."""
 
     code = "RP202"
+
+
+class UnsupportedError(RouteproofError, NotImplementedError):
+    """A reading cannot express a construct; another reading, or a smaller term, can."""
+
+    code = "RP301"

@@ -33,9 +33,8 @@ def from_integer(value: int, width: Width) -> float:
         half = 1 << (excess - 1)
         quotient += rest > half or (rest == half and quotient % 2 == 1)
         magnitude = quotient << excess
-    if magnitude > _LARGEST[width]:
-        return math.copysign(math.inf, value)
-    return math.copysign(float(magnitude), value)
+    rounded = math.inf if magnitude > _LARGEST[width] else float(magnitude)
+    return -rounded if value < 0 else rounded
 
 
 def multiply(one: float, two: float, width: Width) -> float:

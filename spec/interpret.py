@@ -59,7 +59,9 @@ class _Concrete:
     """The algebra of Python values."""
 
     def constant(self, node: Term) -> Value:
-        return node.value.number if isinstance(node.value, FloatValue) else cast("Value", node.value)
+        return (
+            node.value.number if isinstance(node.value, FloatValue) else cast("Value", node.value)
+        )
 
     def operation(self, node: Term) -> Callable[..., Value]:
         if node.op in _PLAIN:
@@ -68,7 +70,7 @@ class _Concrete:
         return lambda *args: rounded(*args, width)
 
     def search(
-        self, node: Term, limit: Value, fallback: Value, body: Callable[[int], list[Value]]
+        self, node: Term, limit: Value, fallback: Value, body: Callable[[Value], list[Value]]
     ) -> Value:
         candidates = range(1, min(cast("int", limit), cast("int", node.value)) + 1)
         if node.op is Op.FIRST:

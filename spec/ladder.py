@@ -5,7 +5,8 @@ Errors are rungs too, so that "no route" is an outcome like any other and never 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from .errors import ModelError, UnknownNameError
 from .terms import Bool, Term, all_of, any_of
@@ -30,13 +31,14 @@ class Ladder:
     """The rungs in priority order, and which facts are known before a Run and which only then.
 
     An outcome may stand on several rungs. `static` facts are fixed when the graph is partitioned,
-    `runtime` facts change per Run.
+    `runtime` facts change per Run. `admitted` names what every state of interest satisfies.
     """
 
     name: str
     rungs: tuple[Rung, ...]
     static: tuple[Term, ...]
     runtime: tuple[Term, ...]
+    admitted: Mapping[str, Bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse a fact that is both static and run-time."""

@@ -11,7 +11,7 @@ from .envelope import Envelope
 from .errors import ModelError
 from .function import Source
 from .ladder import Ladder
-from .records import Record
+from .records import Record, leaves
 from .terms import Bool, Term
 
 __all__ = [
@@ -40,16 +40,36 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """For every state that meets all assumptions (and the envelope), the goal holds.
+    """For every state that meets all assumptions (and the envelope), every goal holds.
 
-    `assuming` names each assumption; `shows` names what a counterexample displays between its
-    inputs and the verdict: guards, bytes per region, intermediate values.
+    `assuming` names each assumption, `goal` each part of the goal if there are several; `shows`
+    names what a counterexample displays between its inputs and the verdict: guards, bytes per
+    region, intermediate values.
     """
 
-    goal: Bool
+    goal: Bool | Mapping[str, Bool]
     assuming: Mapping[str, Bool] = field(default_factory=dict)
     envelope: Envelope | None = None
     shows: Mapping[str, Term | Record] = field(default_factory=dict)
+
+    @property
+    def goals(self) -> Mapping[str, Bool]:
+        """The goal's parts by name."""
+        return {"goal": self.goal} if isinstance(self.goal, Bool) else self.goal
+
+    @property
+    def conditions(self) -> Mapping[str, Bool]:
+        """Everything a state has to meet to count: the assumptions, then the envelope's bounds."""
+        bounds = self.envelope.bounds if self.envelope else ()
+        return {**self.assuming, **{str(bound): bound.holds for bound in bounds}}
+
+    @property
+    def shown(self) -> Mapping[str, Term]:
+        """What a counterexample displays, records opened field by field."""
+        terms: dict[str, Term] = {}
+        for label, item in self.shows.items():
+            terms |= leaves(item, label) if isinstance(item, Record) else {label: item}
+        return terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +89,12 @@ class Rows:
 class Reach:
     """The decision table of an outcome over static facts, equivalent to "some Run takes it".
 
-    The engine computes the table; the verdict is `proved` when the table is equivalent, each row
-    prime and none redundant.
+    The engine computes the table over the ladder's admitted states; the verdict is `proved` when
+    the table is equivalent, each row prime and none redundant.
     """
 
     ladder: Ladder
     outcome: str
-    assuming: Mapping[str, Bool] = field(default_factory=dict)
 
 
 Statement = Claim | Rows | Reach

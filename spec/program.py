@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
-from .errors import InputError
+from .errors import InputError, ModelError
 from .terms import Op, Term, topological
 
 __all__ = ["Algebra", "Program"]
@@ -27,7 +27,7 @@ class Algebra(Protocol[V]):
     def operation(self, node: Term) -> Callable[..., V]:
         """The function that computes the node from the values of its arguments."""
 
-    def search(self, node: Term, limit: V, fallback: V, body: Callable[[int], list[V]]) -> V:
+    def search(self, node: Term, limit: V, fallback: V, body: Callable[[V], list[V]]) -> V:
         """The value of a `first` or `greatest` node; `body(c)` gives its body's values at c."""
 
 
@@ -37,6 +37,9 @@ class Program(Generic[V]):
     def __init__(self, roots: Sequence[Term], algebra: Algebra[V]) -> None:
         """Compile; the cost is linear in the number of distinct nodes."""
         self._algebra = algebra
+        loose = sorted(frozenset[str]().union(*(root.bound for root in roots)))
+        if loose:
+            raise ModelError(f"bound variable {', '.join(loose)} outside its search has no value")
         order = topological(tuple(roots))
         self._slot = {node: index for index, node in enumerate(order)}
         self._roots = [self._slot[root] for root in roots]
@@ -89,15 +92,14 @@ class Program(Generic[V]):
 
     def _search(self, node: Term, scope: frozenset[str]) -> _Step:
         limit, variable, *bodies, fallback = node.args
-        inside = [part for part in topological(tuple(bodies)) if variable.name in part.bound]
-        steps = self._compile(inside, scope | {variable.name})
+        steps = self._compile(_inside(bodies, variable.name), scope | {variable.name})
         out, at = self._slot[node], self._slot[variable]
         limit_at, fallback_at = self._slot[limit], self._slot[fallback]
         body_at = [self._slot[body] for body in bodies]
         search = self._algebra.search
 
         def step(slots: list[Any]) -> None:
-            def body(value: int) -> list[Any]:
+            def body(value: Any) -> list[Any]:  # noqa: ANN401 - as opaque as every slot
                 slots[at] = value
                 for inner in steps:
                     inner(slots)
@@ -106,3 +108,13 @@ class Program(Generic[V]):
             slots[out] = search(node, slots[limit_at], slots[fallback_at], body)
 
         return step
+
+
+def _inside(bodies: Sequence[Term], name: str) -> list[Term]:
+    """The nodes to repeat per candidate: not those of an inner search that binds the same name."""
+    order = topological(tuple(bodies))
+    needed = set(bodies)
+    for part in reversed(order):
+        if part in needed:
+            needed.update(arg for arg in part.args if name in arg.bound)
+    return [part for part in order if part in needed and name in part.bound]

@@ -40,7 +40,9 @@ class Check:
 class Checks:
     """An ordered list of checks under construction; `status` is the first that fails."""
 
-    def __init__(self, sort: EnumSort, *, overflow: str = "overflow", limit: int = SIZE_MAX) -> None:
+    def __init__(
+        self, sort: EnumSort, *, overflow: str = "overflow", limit: int = SIZE_MAX
+    ) -> None:
         """`limit` is the largest value a checked intermediate may take (default: size_t)."""
         self._sort = sort
         self._overflow = overflow
@@ -54,8 +56,8 @@ class Checks:
 
     @property
     def status(self) -> Enum:
-        """`ok`, or the failure of the first check that fails."""
-        result = self._sort["ok"]
+        """The first member (`ok`), or the failure of the first check that fails."""
+        result = self._sort[self._sort.members[0]]
         for check in reversed(self._checks):
             result = ite(check.fails, check.failure, result)
         return result
@@ -71,9 +73,12 @@ class Checks:
 
     def adopt(self, status: Enum, *, when: Bool = TRUE) -> None:
         """Fail as a part computed before did, if it did."""
-        for failure in self._sort.members[1:]:
-            if failure in status.members.members:
-                self.require(status != failure, failure, when=when)
+        for failure in status.members.members[1:]:
+            self.require(status != failure, failure, when=when)
+
+    def include(self, part: Checks, *, when: Bool = TRUE) -> None:
+        """Perform the checks of a part here, in their order."""
+        self._checks.append(Check(when, part.ok, part.status))
 
     def fits(self, value: Int, *, when: Bool = TRUE) -> Int:
         """The exact value, checked against the limit."""
@@ -94,7 +99,7 @@ class Checks:
             result = self.fits(result + integer(part), when=when)
         return result
 
-    def align(self, value: Int, alignment: int, *, when: Bool = TRUE) -> Int:
+    def align(self, value: Int, alignment: Int | int, *, when: Bool = TRUE) -> Int:
         """The value rounded up; `value + alignment - 1` is what has to fit, as in C."""
         self.fits(value + (alignment - 1), when=when)
         return align_up(value, alignment)
@@ -145,5 +150,3 @@ class Recipe:
         self._cursor = ite(present, end, self._cursor)
         self._regions[name] = region
         return region
-
-

@@ -1,7 +1,8 @@
 """Records: frozen dataclasses of terms, so that a model reads like the system it describes.
 
-A field's annotation says what the system declares: `Int64`, `Bool`, `Annotated[Enum, SORT]`, another
-record, or a set of enumerators. `symbols()` makes the symbolic instance, `leaves()` names every term.
+A field's annotation says what the system declares: `Int64`, `Bool`, `Annotated[Enum, SORT]`,
+another record, or a set of enumerators. `symbols()` makes the symbolic instance, `leaves()` names
+every term.
 """
 
 from __future__ import annotations
@@ -81,13 +82,13 @@ def _symbol(hint: Any, path: str) -> Term | Record | EnumSet:  # noqa: ANN401 - 
             return symbols(base, path)
         case _ if base is Bool:
             return symbol_bool(path)
-        case _, [IntDomain() as domain]:
+        case _, [IntDomain() as domain] if base is Int:
             return symbol_int(path, domain)
         case _, [EnumSort() as sort] if base is Enum:
             return symbol_enum(path, sort)
         case _, [EnumSort() as sort] if base is EnumSet:
             return EnumSet(sort, {one: symbol_bool(f"{path}.{one}") for one in sort.members})
-        case _, [32 | 64 as width]:
+        case _, [32 | 64 as width] if base is Float:
             return symbol_float(path, width)
     raise ModelError(f"{path}: an input field needs a machine type or an enum, not {hint!r}")
 
@@ -115,10 +116,14 @@ def select(condition: Bool, then: R, otherwise: R) -> R:
 
 
 def _select(condition: Bool, then: object, otherwise: object) -> object:
+    if type(then) is not type(otherwise):
+        raise ModelError(f"select() joins {type(then).__name__} and {type(otherwise).__name__}")
     if isinstance(then, Term):
         return ite(condition, cast("Int", then), cast("Int", otherwise))
-    if isinstance(then, EnumSet):
-        other = cast("EnumSet", otherwise).present
+    if isinstance(then, EnumSet) and isinstance(otherwise, EnumSet):
+        if then.sort != otherwise.sort:
+            raise ModelError(f"select() joins sets of {then.sort.name} and {otherwise.sort.name}")
+        other = otherwise.present
         return EnumSet(then.sort, {k: ite(condition, v, other[k]) for k, v in then.present.items()})
     names = [field.name for field in fields(cast("Any", then))]
     chosen = {n: _select(condition, getattr(then, n), getattr(otherwise, n)) for n in names}

@@ -121,13 +121,15 @@ class IntDomain:
         """The value a minimised counterexample moves towards: the low end, or 0 below int32."""
         lo = 0 if self.lo is None or self.lo <= -(2**31) else self.lo
         if self.hi is not None and lo > self.hi:
-            lo = self.lo if self.lo is not None else self.hi
+            if self.lo is None:
+                return self.hi // self.multiple_of * self.multiple_of
+            lo = self.lo
         return -(-lo // self.multiple_of) * self.multiple_of
 
     def __str__(self) -> str:
         """Readable range, for messages and proof axes."""
-        every = f", multiple of {self.multiple_of}" if self.multiple_of > 1 else ""
-        return f"{'-oo' if self.lo is None else self.lo}..{'oo' if self.hi is None else self.hi}{every}"
+        lo, hi = ("-oo" if self.lo is None else self.lo), ("oo" if self.hi is None else self.hi)
+        return f"{lo}..{hi}" + (f", multiple of {self.multiple_of}" if self.multiple_of > 1 else "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,8 @@ class EnumSort:
     def __getitem__(self, member: str) -> Enum:
         """The constant term for `member`."""
         if member not in self.members:
-            raise ModelError(f"{self.name} has no member {member!r}; members: {', '.join(self.members)}")
+            members = ", ".join(self.members)
+            raise ModelError(f"{self.name} has no member {member!r}; members: {members}")
         return _intern(Enum, Op.CONST, (), member, self)
 
 
@@ -157,6 +160,7 @@ class FloatValue:
 
 
 Sort = EnumSort | Width | None
+_FIELDS = ("op", "args", "value", "sort", "domain", "bound", "serial")
 _interned: WeakValueDictionary[tuple[Hashable, ...], Term] = WeakValueDictionary()
 _serial = itertools.count(1)
 
@@ -187,6 +191,18 @@ class Term:
         """Terms are immutable."""
         raise ModelError(f"terms are immutable: cannot set {name}")
 
+    def __delattr__(self, name: str) -> NoReturn:
+        """Terms are immutable."""
+        raise ModelError(f"terms are immutable: cannot delete {name}")
+
+    def __reduce__(self) -> tuple[Callable[..., Term], tuple[object, ...]]:
+        """Copies and pickles are interned again: a copy is the same object."""
+        return _intern, (type(self), self.op, self.args, self.value, self.sort, self.domain)
+
+    def __deepcopy__(self, memo: object) -> Term:
+        """Terms are immutable: a copy is the same object."""
+        return self
+
     def __repr__(self) -> str:
         """Readable infix text (shared parts are repeated)."""
         from .text import render  # noqa: PLC0415 - text reads terms; only a repr needs it back
@@ -204,7 +220,7 @@ class Term:
 T = TypeVar("T", bound=Term)
 
 
-def _intern(
+def _intern(  # noqa: PLR0913, PLR0917 - the fields of a node
     cls: type[T],
     op: Op,
     args: tuple[Term, ...],
@@ -212,21 +228,29 @@ def _intern(
     sort: Sort = None,
     domain: IntDomain | None = None,
 ) -> T:
-    key = (cls, op, tuple(arg.serial for arg in args), type(value), value, sort, domain)
+    serials = tuple(arg.serial for arg in args)
+    key = (cls.sort_name, op, serials, isinstance(value, bool), value, sort, domain)
     found = _interned.get(key)
     if found is not None:
         return cast("T", found)
     term = object.__new__(cls)
-    bound = frozenset[str]().union(*(arg.bound for arg in args))
-    if op is Op.BOUND:
-        bound = frozenset({str(value)})
-    elif op in (Op.FIRST, Op.GREATEST):
-        bound -= {args[1].name}
-    fields = {"op": op, "args": args, "value": value, "sort": sort, "domain": domain, "bound": bound}
-    for field, content in (*fields.items(), ("serial", next(_serial))):
+    bound = frozenset({str(value)}) if op is Op.BOUND else _free(op, args)
+    fields = (op, args, value, sort, domain, bound, next(_serial))
+    for field, content in zip(_FIELDS, fields, strict=True):
         object.__setattr__(term, field, content)
     _interned[key] = term
     return term
+
+
+def _free(op: Op, args: tuple[Term, ...]) -> frozenset[str]:
+    """The bound variables that occur free; a search binds its own in its body, nowhere else."""
+    bound = frozenset[str]().union(*(arg.bound for arg in args))
+    if op not in (Op.FIRST, Op.GREATEST):
+        return bound
+    name = args[1].name
+    if name in args[0].bound | args[-1].bound:
+        raise ModelError(f"bound variable {name!r} would be captured: choose another name")
+    return bound - {name}
 
 
 class Bool(Term):
@@ -441,22 +465,30 @@ def integer(value: object) -> Int:
     if isinstance(value, Int):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
-        return _intern(Int, Op.CONST, (), value)
+        return _intern(Int, Op.CONST, (), int(value))
     raise ModelError(f"expected an int or Int term, got {value!r}")
 
 
-TRUE: Bool = _intern(Bool, Op.CONST, (), True)  # noqa: FBT003
-FALSE: Bool = _intern(Bool, Op.CONST, (), False)  # noqa: FBT003
+TRUE: Bool = _intern(Bool, Op.CONST, (), True)
+FALSE: Bool = _intern(Bool, Op.CONST, (), False)
 
 
 def float32(value: float) -> Float:
     """A float32 constant: `value` rounded once, like a literal with an `f` suffix in C."""
-    return _intern(Float, Op.CONST, (), FloatValue(struct.pack(">f", value)), 32)
+    return _float(value, 32)
 
 
 def float64(value: float) -> Float:
     """A float64 constant, like an unsuffixed literal in C."""
-    return _intern(Float, Op.CONST, (), FloatValue(struct.pack(">d", value)), 64)
+    return _float(value, 64)
+
+
+def _float(value: float, width: Width) -> Float:
+    try:
+        bits = struct.pack(">f" if width == 32 else ">d", float(value))
+    except OverflowError as error:
+        raise ModelError(f"{value} is beyond float{width}: is math.inf meant?") from error
+    return _intern(Float, Op.CONST, (), FloatValue(bits), width)
 
 
 def symbol_int(name: str, domain: IntDomain | None = None) -> Int:
@@ -513,7 +545,9 @@ def _compare(op: Op, left: Int, right: Int) -> Bool:
     if left.op is Op.CONST and right.op is Op.CONST:
         one, two = cast("int", left.value), cast("int", right.value)
         return boolean(one == two if op is Op.EQ else one < two if op is Op.LT else one <= two)
-    return _intern(Bool, op, (right, left) if op is Op.EQ and left.op is Op.CONST else (left, right))
+    if op is Op.EQ and left.op is Op.CONST:
+        left, right = right, left
+    return _intern(Bool, op, (left, right))
 
 
 def ceil_div(value: Int | int, divisor: Int | int) -> Int:
@@ -549,8 +583,9 @@ def _connect(op: Op, parts: tuple[Bool | bool, ...], unit: Bool) -> Bool:
     flat.pop(unit, None)
     if ~unit in flat or any(~cast("Bool", part) in flat for part in flat):
         return ~unit
-    members = tuple(flat)
-    return unit if not members else cast("Bool", members[0]) if len(members) == 1 else _intern(Bool, op, members)
+    if len(flat) > 1:
+        return _intern(Bool, op, tuple(flat))
+    return cast("Bool", next(iter(flat), unit))
 
 
 def all_of(*parts: Bool | bool) -> Bool:
@@ -581,7 +616,8 @@ def ite(condition: Bool | bool, then: Term | int, otherwise: Term | int) -> Term
     test = boolean(condition)
     one, two = (side if isinstance(side, Term) else integer(side) for side in (then, otherwise))
     if type(one) is not type(two) or one.sort != two.sort:
-        raise ModelError(f"ite() joins {one.sort_name} {one.sort or ''} and {two.sort_name} {two.sort or ''}")
+        kinds = [f"{side.sort_name} {side.sort or ''}".strip() for side in (one, two)]
+        raise ModelError(f"ite() joins {' and '.join(kinds)}")
     if test.op is Op.CONST:
         return one if test.value else two
     if one is two:
@@ -615,13 +651,13 @@ def ceiling(value: Float) -> Float:
 
 def wrap_unsigned(value: Int, bits: int) -> Int:
     """Machine arithmetic that wraps: the value modulo 2**bits."""
-    return value % 2**bits
+    return value % (1 << bits)
 
 
 def wrap_signed(value: Int, bits: int) -> Int:
     """Two's complement: the value modulo 2**bits in -2**(bits-1)..2**(bits-1)-1."""
-    half = 2 ** (bits - 1)
-    return (value + half) % 2**bits - half
+    half = 1 << (bits - 1)
+    return (value + half) % (1 << bits) - half
 
 
 def saturate(value: Int, limit: int) -> Int:
@@ -633,7 +669,7 @@ _binding: ContextVar[frozenset[str]] = ContextVar("_binding", default=frozenset(
 
 
 def _bound(name: str, at_most: int, *bodies: Callable[[Int], Term]) -> tuple[Int, tuple[Term, ...]]:
-    """The bound variable and the bodies over it; reusing a name inside its own body would capture."""
+    """The bound variable and the bodies over it; its name reused in its own body would capture."""
     if name in _binding.get():
         raise ModelError(f"bound variable {name!r} is already bound here: choose another name")
     variable = _intern(Int, Op.BOUND, (), name, None, IntDomain(1, at_most))
@@ -652,13 +688,13 @@ def first(
     otherwise: Int | int,
     at_most: int,
 ) -> Int:
-    """The first `name` in 1..min(limit, at_most) such that the condition holds, else `otherwise`."""
+    """The first `name` in 1..min(limit, at_most) for which the condition holds, or `otherwise`."""
     variable, (body,) = _bound(name, at_most, such_that)
     args = (integer(limit), variable, boolean(body), integer(otherwise))
     return _intern(Int, Op.FIRST, args, at_most)
 
 
-def greatest(
+def greatest(  # noqa: PLR0913 - the parts of the loop, by keyword
     name: str,
     limit: Int | int,
     *,
@@ -715,12 +751,35 @@ def free_symbols(*roots: Term) -> tuple[Term, ...]:
 
 
 def substitute(roots: tuple[Term, ...], mapping: Mapping[Term, Term]) -> tuple[Term, ...]:
-    """The roots with every key of the mapping replaced (once, outermost), simplified on the way."""
+    """The roots with every key of the mapping replaced (once, outermost), simplified on the way.
+
+    A bound variable is replaced where it is free, not below the search that binds it; a replacement
+    with a free bound variable may not move into a search that would capture it.
+    """
+    loose = frozenset[str]().union(*(new.bound for new in mapping.values()))
     done: dict[Term, Term] = dict(mapping)
     for node in topological(roots):
-        if node not in done:
-            done[node] = rebuild(node, tuple(done[arg] for arg in node.args))
+        if node in done:
+            continue
+        args = tuple(done[arg] for arg in node.args)
+        if node.op in (Op.FIRST, Op.GREATEST):
+            args = _rescope(node, args, mapping, loose)
+        done[node] = rebuild(node, args)
     return tuple(done[root] for root in roots)
+
+
+def _rescope(
+    node: Term, args: tuple[Term, ...], mapping: Mapping[Term, Term], loose: frozenset[str]
+) -> tuple[Term, ...]:
+    """The new arguments of a search: its own variable stays, and captures nothing."""
+    variable, before, bodies = node.args[1], node.args[2:-1], args[2:-1]
+    if variable in mapping:
+        rest = {old: new for old, new in mapping.items() if old is not variable}
+        bodies = substitute(before, rest)
+    changed = any(new is not old for new, old in zip(bodies, before, strict=True))
+    if changed and variable.name in loose:
+        raise ModelError(f"bound variable {variable.name!r} would be captured")
+    return (args[0], variable, *bodies, args[-1])
 
 
 def rebuild(node: Term, args: tuple[Term, ...]) -> Term:

@@ -52,9 +52,7 @@ QUANTIZATION = EnumSort("quantization", ("none", "per_tensor", "per_channel", "i
 PREPROCESS_MODE = EnumSort(
     "preprocess_mode", ("xqa", "flash", "memory_efficient", "unfused", "invalid")
 )
-BACKEND = EnumSort(
-    "backend", ("xqa", "cudnn", "flash", "memory_efficient", "unfused", "invalid")
-)
+BACKEND = EnumSort("backend", ("xqa", "cudnn", "flash", "memory_efficient", "unfused", "invalid"))
 AGGREGATE_BACKEND = EnumSort(
     "aggregate_backend",
     ("xqa", "cudnn", "flash", "flash_fast_decode", "memory_efficient", "unfused"),

@@ -1,0 +1,131 @@
+"""The `check` command: run obligations, report as they finish, write reports whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from routeproof.spec.errors import InputError
+
+from .discharge import Result
+from .pool import run
+from .registry import closest, load_obligations, select_obligations
+from .report import dump, exit_status, print_result, print_summary, to_json
+from .solver import Options
+
+__all__ = ["destinations", "run_check"]
+
+FORMATS = ("text", "json")
+
+
+def destinations(outputs: Sequence[str]) -> list[tuple[str, Path]]:
+    """`[FORMAT=]FILE` options as format and path; a bad one fails before anything runs."""
+    found = []
+    for output in outputs:
+        form, named, rest = output.partition("=")
+        path = Path(rest if named else output)
+        form = form if named else "json" if path.suffix == ".json" else "text"
+        if form not in FORMATS:
+            raise InputError(f"--output {output}: unknown format {form!r}{closest(form, FORMATS)}")
+        if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+            raise InputError(f"--output {output}: cannot write {path}")
+        found.append((form, path))
+    return found
+
+
+def run_check(
+    patterns: Sequence[str],
+    files: Sequence[Path],
+    options: Options,
+    jobs: int,
+    form: str,
+    outputs: Sequence[tuple[str, Path]],
+) -> int:
+    """Decide the chosen obligations; the exit status says whether all is as expected."""
+    chosen = select_obligations(load_obligations(files), patterns)
+    order = [one.id for one in chosen]
+    started = time.monotonic()
+    console = Console(soft_wrap=True)
+    done: dict[str, Result] = {}
+    interrupted = False
+    try:
+        with closing(run(chosen, files, options, min(jobs, len(chosen)))) as arriving:
+            for result in _in_order(_with_progress(arriving, len(chosen)), order, done):
+                if form == "text":
+                    print_result(console, result)
+    except KeyboardInterrupt:
+        interrupted = True
+    results = [done[name] for name in order if name in done]
+    seconds = time.monotonic() - started if console.is_terminal else None
+    if form == "text":
+        print_summary(console, results, seconds)
+    else:
+        print(dump(to_json(results)), end="")  # noqa: T201 - the report is the output
+    if interrupted:
+        raise KeyboardInterrupt
+    for kind, path in outputs:
+        _write(path, _report(kind, results))
+    return exit_status(results)
+
+
+def _in_order(
+    arriving: Iterator[Result], order: Sequence[str], done: dict[str, Result]
+) -> Iterator[Result]:
+    """The results in listed order, each as soon as all before it are there."""
+    following = iter(order)
+    expected = next(following, None)
+    for result in arriving:
+        done[result.id] = result
+        while expected in done:
+            yield done[expected]
+            expected = next(following, None)
+
+
+def _with_progress(arriving: Iterator[Result], total: int) -> Iterator[Result]:
+    """A bar on a terminal's standard error while results arrive; nothing in a pipe."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield from arriving
+        return
+    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=total)
+        for result in arriving:
+            progress.update(task, advance=1, description=result.id)
+            yield result
+
+
+def _report(kind: str, results: Sequence[Result]) -> str:
+    if kind == "json":
+        return dump(to_json(results))
+    console = Console(file=open(os.devnull, "w"), record=True, width=200)  # noqa: SIM115, PTH123
+    for result in results:
+        print_result(console, result)
+    print_summary(console, results, None)
+    return console.export_text()
+
+
+def _write(path: Path, text: str) -> None:
+    """Write the whole file or leave what was there."""
+    with _beside(path) as draft:
+        draft.write_text(text, encoding="utf-8")
+        draft.replace(path)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    draft = Path(name)
+    draft.chmod(0o644)
+    try:
+        yield draft
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,203 @@
+"""The command line: `routeproof check`, `list`, `eval`, `reach`, `explain`, `replay`.
+
+Exit statuses: 0 as expected, 1 a surprise, 2 bad usage or input, 3 something stayed unknown,
+70 an internal error, 130 interrupted. Heavy libraries load only in the command that needs them.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from pathlib import Path
+
+import click
+
+from routeproof import __version__
+from routeproof.spec.errors import RouteproofError
+
+__all__ = ["main"]
+
+_EXAMPLES = """
+\b
+Examples:
+  routeproof check                          all obligations, the main job
+  routeproof check 'ort.gqa.reach.*'        those that match
+  routeproof explain ort.gqa.reach.unfused.case-a.newest
+  routeproof reach ort.gqa unfused          when can the route run
+  routeproof check my_kernel.py             obligations of your own
+
+\b
+Exit status: 0 every verdict as expected; 1 a surprise; 2 bad usage or input;
+3 something stayed unknown; 70 internal error; 130 interrupted.
+Shell completion: eval "$(_ROUTEPROOF_COMPLETE=bash_source routeproof)" (or zsh_source).
+"""
+
+
+def main() -> None:
+    """Run the command line and exit with the documented status."""
+    try:
+        sys.exit(commands.main(standalone_mode=False) or 0)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("routeproof: interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except RouteproofError as error:
+        click.echo(f"routeproof: {error}", err=True)
+        sys.exit(70 if error.code.startswith("RP9") else 2)
+    except OSError as error:
+        click.echo(f"routeproof: {error.filename or ''}: {error.strerror}".replace(" :", ""), err=True)
+        sys.exit(2)
+    except Exception:  # noqa: BLE001 - the last line of defence
+        click.echo(f"routeproof: internal error\n{traceback.format_exc()}", err=True)
+        sys.exit(70)
+
+
+@click.group(epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, "--version", prog_name="routeproof")
+def commands() -> None:
+    """Prove that a kernel's route ladder and scratch-memory formulas keep their promises.
+
+    Over every input the declared envelope admits; where a promise fails, a small executed
+    counterexample shows it.
+    """
+
+
+def _split(targets: tuple[str, ...]) -> tuple[list[str], list[Path]]:
+    """Ids and globs, and the files of the user's own."""
+    files = [Path(one) for one in targets if one.endswith(".py")]
+    return [one for one in targets if not one.endswith(".py")], files
+
+
+@commands.command()
+@click.argument("targets", nargs=-1, metavar="[ID | GLOB | FILE.py]...")
+@click.option("--engine", type=click.Choice(["auto", "smt", "sampling"]), default="auto",
+              help="auto: all; smt: solver only; sampling: look for faults, prove nothing.")
+@click.option("--second-solver", is_flag=True, help="Ask cvc5 about each proof too.")
+@click.option("--timeout", type=click.FloatRange(min=0.01), default=20.0, show_default=True,
+              help="Seconds per obligation; over it is unknown.")
+@click.option("--rlimit", type=click.IntRange(min=1), default=30_000_000, show_default=True,
+              help="Solver resource units per query, the first limit to bind.")
+@click.option("--memory", type=click.IntRange(min=64), default=1024, show_default=True,
+              help="Solver memory per process (MiB).")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
+              help="Seed of solver and sampling.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes [default: cores].")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",
+              show_default=True, help="What goes to standard output.")
+@click.option("--output", "outputs", multiple=True, metavar="[FORMAT=]FILE",
+              help="Also write a report; repeatable. FORMAT defaults to the file's ending.")
+def check(targets: tuple[str, ...], form: str, outputs: tuple[str, ...], jobs: int | None,
+          engine: str, second_solver: bool, timeout: float, rlimit: int, memory: int,
+          seed: int) -> int:
+    """Decide obligations and compare each verdict with the expected one.
+
+    \b
+    routeproof check
+    routeproof check 'ort.gqa.layout.*' --timeout 5
+    routeproof check --format json --output text=report.txt
+    """
+    from .checking import destinations, run_check
+    from .solver import Limits, Options
+
+    patterns, files = _split(targets)
+    options = Options(Limits(rlimit, timeout, memory), seed, engine, second_solver)  # type: ignore[arg-type]
+    return run_check(patterns, files, options, jobs or os.cpu_count() or 1, form,
+                     destinations(outputs))
+
+
+@commands.command("list")
+@click.argument("targets", nargs=-1, metavar="[ID | GLOB | FILE.py]...")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def list_command(targets: tuple[str, ...], form: str) -> None:
+    """List obligations with their expected verdicts, without deciding any."""
+    from .registry import load_obligations, select_obligations
+
+    patterns, files = _split(targets)
+    chosen = select_obligations(load_obligations(files), patterns)
+    if form == "json":
+        from .report import SCHEMA_VERSION, dump
+
+        rows = [{"id": one.id, "title": one.title, "source": str(one.source),
+                 "expected": str(one.expected), "location": one.location} for one in chosen]
+        click.echo(dump({"schema_version": SCHEMA_VERSION, "obligations": rows}), nl=False)
+        return
+    width = max((len(one.id) for one in chosen), default=0)
+    for one in chosen:
+        click.echo(f"{one.expected:9} {one.id:{width}}  {one.title}")
+
+
+@commands.command("eval")
+@click.argument("name")
+def eval_command(name: str) -> None:
+    """Apply a modelled function to JSON lines: {"in": {...}} in, its outputs out.
+
+    \b
+    echo '{"in": {"batch_size": 1, ...}}' | routeproof eval ort.gqa.classifier
+    """
+    from .rows import Evaluator, parse_json, write_row
+    from .registry import load_function
+
+    evaluate = Evaluator(load_function(name))
+    for number, line in enumerate(sys.stdin.buffer, 1):
+        if line.strip():
+            where = f"standard input, line {number}"
+            click.echo(write_row(evaluate(parse_json(line, where), where)))
+
+
+@commands.command()
+@click.argument("ladder")
+@click.argument("outcome")
+@click.option("--revision", help="Revision of the ladder [default: all].")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option("--timeout", type=click.FloatRange(min=0.01), default=20.0, show_default=True)
+def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: float) -> int:
+    """Show when a route can run, as a proved decision table over partition-time facts.
+
+    \b
+    routeproof reach ort.gqa unfused
+    routeproof reach ort.gqa no-route --revision older
+    """
+    from .reaching import run_reach
+    from .solver import Limits, Options
+
+    return run_reach(ladder, outcome, revision, form, Options(Limits(seconds=timeout)))
+
+
+@commands.command()
+@click.argument("subject", metavar="ID | ERROR-CODE")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.py]...")
+@click.option("--smtlib", is_flag=True, help="Print the query as SMT-LIB 2 text instead.")
+@click.option("--latex", is_flag=True, help="Print the formulas as LaTeX instead.")
+def explain(subject: str, files: tuple[Path, ...], smtlib: bool, latex: bool) -> int:
+    """Tell the whole story of an obligation, or what an error code means.
+
+    \b
+    routeproof explain ort.gqa.reach.unfused.flash-without-head-size
+    routeproof explain RP201
+    """
+    from .explaining import run_explain
+
+    return run_explain(subject, files, "smtlib" if smtlib else "latex" if latex else "text")
+
+
+@commands.command()
+@click.argument("path", type=click.Path(path_type=Path), metavar="FILE.json")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.py]...")
+def replay(path: Path, files: tuple[Path, ...]) -> int:
+    """Execute a saved counterexample again (a counterexample or a whole JSON report).
+
+    Exit status 0 if every state still breaks its obligation, 1 if one no longer does.
+    """
+    from .explaining import run_replay
+
+    return run_replay(path, files)
+
+

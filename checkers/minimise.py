@@ -1,0 +1,102 @@
+"""Minimisation: move every symbol to its rest value as far as the state still fails, and check it.
+
+Symbols go in declared order, flags and enums towards their default, integers towards their low
+end. When no pass changes anything, the solver is asked for each symbol whether a smaller value
+would still fail with all others fixed; only its "no" makes the state minimal in that symbol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from routeproof.spec.interpret import State, Value
+from routeproof.spec.terms import Bool, EnumSort, Float, Int, Term
+
+from .counterexample import rest_value
+
+__all__ = ["Minimiser"]
+
+Probe = Callable[[Int, dict[str, Value], int], "int | Literal['none', 'unknown']"]
+_EXHAUSTIVE = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Minimiser:
+    """What minimising needs: the failure test, the symbols in order, and a solver's probe.
+
+    `probe(symbol, state, rest)` answers with a value nearer to `rest` that fails with all other
+    symbols fixed, or `none` if there is none, or `unknown`.
+    """
+
+    fails: Callable[[State], bool]
+    symbols: Sequence[Term]
+    constants: Sequence[int]
+    probe: Probe
+
+    def run(self, state: State) -> tuple[dict[str, Value], tuple[str, ...]]:
+        """The minimised state, and the symbols whose minimality stayed open."""
+        current = dict(state)
+        changed = True
+        while changed:
+            changed = any([self._shrink(symbol, current) for symbol in self.symbols])
+        return self._settled(current)
+
+    def _settled(self, current: dict[str, Value]) -> tuple[dict[str, Value], tuple[str, ...]]:
+        """Ask for each integer whether it can still move; start again when one can."""
+        integers = [symbol for symbol in self.symbols if isinstance(symbol, Int)]
+        open_symbols: list[str] = []
+        for symbol in integers:
+            rest = rest_value(symbol)
+            if current[symbol.name] == rest:
+                continue
+            answer = self._exhaust(symbol, current)
+            if answer == "unknown":
+                answer = self.probe(symbol, current, int(rest))
+            if answer == "unknown":
+                open_symbols.append(symbol.name)
+            elif answer != "none":
+                return self.run({**current, symbol.name: answer})
+        return current, tuple(open_symbols)
+
+    def _exhaust(self, symbol: Int, state: State) -> int | Literal["none", "unknown"]:
+        """Try every nearer value when there are few."""
+        value, rest = int(state[symbol.name]), int(rest_value(symbol))
+        if abs(value - rest) > _EXHAUSTIVE:
+            return "unknown"
+        nearer = range(rest, value, 1 if value > rest else -1)
+        return next((n for n in nearer if self.fails({**state, symbol.name: n})), "none")
+
+    def _shrink(self, symbol: Term, state: dict[str, Value]) -> bool:
+        for candidate in self._candidates(symbol, state[symbol.name]):
+            if self.fails({**state, symbol.name: candidate}):
+                state[symbol.name] = candidate
+                return True
+        return False
+
+    def _candidates(self, symbol: Term, value: Value) -> Iterator[Value]:
+        """Values nearer to rest, the nearest first."""
+        rest = rest_value(symbol)
+        if value == rest and isinstance(value, type(rest)):
+            return
+        if isinstance(symbol, Bool):
+            yield rest
+        elif isinstance(symbol.sort, EnumSort):
+            yield from symbol.sort.members[: symbol.sort.members.index(str(value))]
+        elif isinstance(symbol, Float):
+            yield from (one for one in (0.0, 1.0) if repr(one) != repr(value) and value != 1.0)
+        else:
+            yield from self._nearer(symbol, int(value), int(rest))
+
+    def _nearer(self, symbol: Term, value: int, rest: int) -> Iterator[int]:
+        """Small steps from rest, the claim's constants, then halvings of the distance."""
+        step = symbol.domain.multiple_of if symbol.domain else 1
+        count = -(-abs(value - rest) // step)
+        offsets = [*range(9), *(count >> shift for shift in range(63, 0, -1))]
+        offsets += [count - (count >> shift) for shift in range(2, 64)]
+        sign = step if value > rest else -step
+        between = range(rest, value, sign)
+        marks = sorted((n for n in self.constants if n in between), key=lambda n: abs(n - rest))
+        points = [rest + sign * offset for offset in offsets if offset < count]
+        yield from dict.fromkeys([*points[:9], *marks, *points[9:]])

@@ -1,0 +1,169 @@
+"""When can a route run: a decision table over static facts, computed and proved.
+
+A row is a conjunction of named facts (one input field compared with one constant, or a residue)
+under which some Run takes the outcome. Every row is a prime implicant (no fact can be left out),
+none is covered by the others, and the table as a whole is equivalent to "there are run-time facts
+under which the outcome is taken": from the table to a Run by explicit instances of the run-time
+facts, back by a proof with all run-time facts free.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from routeproof.spec.ladder import Ladder
+from routeproof.spec.obligation import Claim, Reach, Verdict
+from routeproof.spec.terms import (
+    FALSE,
+    Bool,
+    EnumSort,
+    Int,
+    Op,
+    Term,
+    all_of,
+    any_of,
+    boolean,
+    free_symbols,
+    implies,
+    integer,
+    substitute,
+    topological,
+)
+from routeproof.spec.text import render
+
+from .decide import Decision, decide_claim
+from .sampling import constants_of
+from .solver import Facts, Limits, Options, Undecided, solver_version
+
+__all__ = ["Table", "decide_reach", "decision_table", "possible"]
+
+_GOAL = "taken"
+Literal = tuple[str, bool]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of facts (each a condition, possibly negated); no row: never; an empty row: always."""
+
+    outcome: str
+    rows: tuple[tuple[Bool, ...], ...]
+
+    @property
+    def condition(self) -> Bool:
+        """The table as one condition."""
+        return any_of(*(all_of(*row) for row in self.rows))
+
+    @property
+    def texts(self) -> list[list[str]]:
+        """The rows as readable facts."""
+        return [[render(fact) for fact in row] for row in self.rows]
+
+
+def possible(ladder: Ladder, outcome: str) -> Bool:
+    """The outcome's condition with the run-time facts replaced by each relevant instance.
+
+    A disjunction of instances, hence at most what some Run can do; that nothing is missing is
+    proved afterwards. An integer is tried at the constants it is compared with and around them.
+    """
+    found: dict[Term, None] = {ladder.takes(outcome): None}
+    for fact in ladder.runtime:
+        found = {
+            instance: None
+            for condition in found
+            for value in _instances(fact, condition)
+            for instance in substitute((condition,), {fact: value})
+            if instance is not FALSE
+        }
+    return any_of(*(boolean(one) for one in found))
+
+
+def _instances(fact: Term, condition: Term) -> Iterator[Term]:
+    if fact not in free_symbols(condition):
+        yield fact
+    elif isinstance(fact, Bool):
+        yield from (boolean(value=True), boolean(value=False))
+    elif isinstance(fact.sort, EnumSort):
+        yield from (fact.sort[member] for member in fact.sort.members)
+    elif isinstance(fact, Int):
+        compared = [node for node in topological((condition,)) if fact in node.args]
+        values = {value for node in compared for value in constants_of((node,))} or {0}
+        yield from (integer(v) for v in sorted(values) if not fact.domain or v in fact.domain)
+
+
+def decision_table(ladder: Ladder, outcome: str, limits: Limits) -> Table:
+    """The table; raises `Undecided` when the solver gives up on a part of it."""
+    condition = possible(ladder, outcome)
+    admitted = list(ladder.admitted.values())
+    atoms = {f"f{index}": atom for index, atom in enumerate(_atoms(condition))}
+    facts = Facts(admitted, {**atoms, _GOAL: condition}, limits)
+    uncovered = Facts([*admitted, condition], atoms, limits)
+    primes = []
+    while isinstance(state := uncovered.ask(), dict):
+        primes.append(_prime(facts, tuple(state.items())))
+        uncovered.exclude(primes[-1])
+    rows = [tuple(atoms[n] if positive else ~atoms[n] for n, positive in row) for row in primes]
+    rows.sort(key=lambda row: [render(fact) for fact in row])
+    return Table(outcome, tuple(_irredundant(rows, admitted, limits)))
+
+
+def _atoms(condition: Bool) -> list[Bool]:
+    """The indivisible conditions, in order of appearance."""
+    inner = {condition}
+    atoms = []
+    for node in reversed(topological((condition,))):
+        if node not in inner or node.op is Op.CONST:
+            continue
+        if node.op in (Op.AND, Op.OR, Op.NOT, Op.ITE, Op.EQ) and isinstance(node.args[0], Bool):
+            inner.update(arg for arg in node.args if isinstance(arg, Bool))
+        else:
+            atoms.append(node)
+    return [atom for atom in reversed(atoms) if isinstance(atom, Bool)]
+
+
+def _prime(facts: Facts, literals: tuple[Literal, ...]) -> tuple[Literal, ...]:
+    """A smallest part of the literals that still implies the condition."""
+    core = facts.ask(*literals, (_GOAL, False))
+    if isinstance(core, dict):
+        raise Undecided("the facts do not determine the outcome")
+    kept = [one for one in literals if one in core]
+    for literal in list(kept):
+        fewer = [one for one in kept if one != literal]
+        answer = facts.ask(*fewer, (_GOAL, False))
+        if not isinstance(answer, dict):
+            kept = [one for one in fewer if one in answer]
+    return tuple(kept)
+
+
+def _irredundant(
+    rows: Sequence[tuple[Bool, ...]], admitted: Sequence[Bool], limits: Limits
+) -> list[tuple[Bool, ...]]:
+    """The rows without those that the remaining ones cover."""
+    named = {f"r{index}": row for index, row in enumerate(rows)}
+    facts = Facts(admitted, {name: all_of(*row) for name, row in named.items()}, limits)
+    kept = list(named)
+    for name in named:
+        others = [(other, False) for other in kept if other != name]
+        if not isinstance(facts.ask((name, True), *others), dict):
+            kept.remove(name)
+    return [named[name] for name in kept]
+
+
+def decide_reach(statement: Reach, options: Options) -> Decision:
+    """`proved` when the computed table is equivalent to "some Run takes the outcome"."""
+    ladder, outcome = statement.ladder, statement.outcome
+    try:
+        table = decision_table(ladder, outcome, options.limits)
+    except Undecided as error:
+        return Decision(Verdict.UNKNOWN, "table", error.args[0], evidence={"solver": solver_version()})
+    claim = Claim(
+        {
+            "each row has a Run": implies(table.condition, possible(ladder, outcome)),
+            "each Run has a row": implies(ladder.takes(outcome), table.condition),
+        },
+        assuming=ladder.admitted,
+        shows={"taken": ladder.takes(outcome), "table": table.condition},
+    )
+    decision = decide_claim(claim, options)
+    evidence = {**decision.evidence, "table": table.texts}
+    return replace(decision, engine="table", evidence=evidence)

@@ -1,0 +1,75 @@
+"""The `reach` command: print the proved decision table of a route for each ladder revision."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.markup import escape
+
+from routeproof.spec.ladder import Ladder
+from routeproof.spec.obligation import Reach, Verdict
+
+from .decide import Decision
+from .reach import decide_reach
+from .registry import load_ladders, pick
+from .report import SCHEMA_VERSION, dump
+from .solver import Options
+
+__all__ = ["run_reach"]
+
+
+def run_reach(name: str, outcome: str, revision: str | None, form: str, options: Options) -> int:
+    """Compute, prove and print; 0 when every table is proved, 3 when one stays unknown."""
+    ladders = load_ladders(name)
+    chosen = [pick("revision", revision, ladders)] if revision else list(ladders)
+    pick("outcome", outcome, [one for key in chosen for one in ladders[key].outcomes])
+    tables = {
+        key: decide_reach(Reach(ladders[key], outcome), options)
+        for key in chosen
+        if outcome in ladders[key].outcomes
+    }
+    if form == "json":
+        print(dump(_document(name, outcome, tables)), end="")  # noqa: T201 - the output
+    else:
+        console = Console(soft_wrap=True, highlight=False)
+        for key, decision in tables.items():
+            _print(console, name, outcome, key, ladders[key], decision)
+    verdicts = {decision.verdict for decision in tables.values()}
+    return 0 if verdicts == {Verdict.PROVED} else 3 if Verdict.UNKNOWN in verdicts else 1
+
+
+def _document(name: str, outcome: str, tables: dict[str, Decision]) -> dict[str, object]:
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "ladder": name,
+        "outcome": outcome,
+        "revisions": {
+            key: {
+                "verdict": str(decision.verdict),
+                "reason": decision.reason,
+                "admitted": list(decision.assumptions),
+                "table": decision.evidence.get("table"),
+            }
+            for key, decision in tables.items()
+        },
+    }
+
+
+def _print(
+    console: Console, name: str, outcome: str, revision: str, ladder: Ladder, decision: Decision
+) -> None:
+    console.print(f"[bold]{escape(outcome)}[/bold] on {name}, {revision} ladder")
+    table = decision.evidence.get("table")
+    if decision.verdict is not Verdict.PROVED or not isinstance(table, list):
+        console.print(f"  {decision.verdict}: {escape(decision.reason)}\n")
+        return
+    if not table:
+        console.print("  never: no Run takes it")
+    for number, row in enumerate(table, 1):
+        console.print(f"  {number:3}. {escape(' and '.join(row)) or 'always'}")
+    runtime = ", ".join(fact.name for fact in ladder.runtime)
+    console.print(
+        f"  [green]proved[/green]: some Run takes it if and only if a row holds;"
+        f" each row is prime, none is redundant"
+        f"\n  [dim]for all states with: {escape('; '.join(decision.assumptions)) or 'any facts'}[/dim]"
+        f"\n  [dim]free at run time: {escape(runtime)}[/dim]\n"
+    )

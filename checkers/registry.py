@@ -1,0 +1,144 @@
+"""Finding things by name: modelled functions, ladders, and obligations, from packages and files.
+
+Models and proofs are reached through here only, by name, so that no engine depends on them.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+import importlib.util
+import pkgutil
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
+from pathlib import Path
+from types import ModuleType
+from typing import cast
+
+from routeproof.spec.errors import InputError, ModelError, RouteproofError, UnknownNameError
+from routeproof.spec.function import Function
+from routeproof.spec.ladder import Ladder
+from routeproof.spec.obligation import Obligation
+
+__all__ = [
+    "closest",
+    "function_names",
+    "ladder_names",
+    "load_function",
+    "load_ladders",
+    "load_obligations",
+    "pick",
+    "select_obligations",
+]
+
+_CATALOGUE = "routeproof.models.catalogue"
+_PROOFS = "routeproof.proofs"
+
+
+def pick(kind: str, name: str, names: Iterable[str]) -> str:
+    """The name itself if it is known; otherwise an error with the closest match."""
+    known = list(names)
+    if name in known:
+        return name
+    raise UnknownNameError(f"unknown {kind} {name!r}{closest(name, known)}")
+
+
+def closest(name: str, names: Iterable[str]) -> str:
+    """What to add to an error about an unknown name: the closest match, or all there are."""
+    known = sorted(names)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+
+
+def function_names() -> list[str]:
+    """The names that `load_function` answers to."""
+    return list(importlib.import_module(_CATALOGUE).FUNCTIONS)
+
+
+def load_function(name: str) -> Function:
+    """The modelled function of that name."""
+    known = importlib.import_module(_CATALOGUE).FUNCTIONS
+    module = importlib.import_module(known[pick("function", name, known)])
+    return cast("Function", module.function())
+
+
+def ladder_names() -> list[str]:
+    """The names that `load_ladders` answers to."""
+    return list(importlib.import_module(_CATALOGUE).LADDERS)
+
+
+def load_ladders(name: str) -> Mapping[str, Ladder]:
+    """The revisions of a ladder by revision name, newest first."""
+    known = importlib.import_module(_CATALOGUE).LADDERS
+    module = importlib.import_module(known[pick("ladder", name, known)])
+    return cast("Mapping[str, Ladder]", module.ladders())
+
+
+def load_obligations(files: Sequence[Path] = ()) -> dict[str, Obligation]:
+    """Every obligation by id: of the given files, or else of the installed proofs."""
+    modules = map(_module_of, files) if files else _installed()
+    found: dict[str, Obligation] = {}
+    for module in modules:
+        for one in _obligations(module):
+            other = found.setdefault(one.id, one)
+            if other is not one:
+                raise ModelError(f"{one.location}: id {one.id!r} is taken by {other.location}")
+    if files and not found:
+        raise InputError(f"no obligation in {', '.join(map(str, files))}")
+    return found
+
+
+def select_obligations(known: Mapping[str, Obligation], patterns: Sequence[str]) -> list[Obligation]:
+    """The obligations that match any of the ids or globs (none given: all), in order."""
+    for pattern in patterns:
+        if not any(fnmatchcase(one, pattern) for one in known):
+            pick("obligation", pattern, known)
+    return [
+        one
+        for name, one in known.items()
+        if not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+    ]
+
+
+def _installed() -> Iterator[ModuleType]:
+    package = importlib.import_module(_PROOFS)
+    for info in sorted(pkgutil.walk_packages(package.__path__, f"{_PROOFS}."), key=lambda i: i.name):
+        yield importlib.import_module(info.name)
+
+
+def _obligations(module: ModuleType) -> Iterator[Obligation]:
+    """Module attributes that are obligations, or tuples of them, in order of definition."""
+    for value in vars(module).values():
+        items = value if isinstance(value, tuple) else (value,)
+        yield from (item for item in items if isinstance(item, Obligation))
+
+
+def _module_of(path: Path) -> ModuleType:
+    """The user's file as a module; whatever it raises is reported with its line."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file")
+    name = f"_routeproof_{path.stem}_{abs(hash(path.resolve()))}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{path}: not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except RouteproofError as error:
+        raise InputError(f"{_where(path, error)}: {error.args[0]}") from error
+    except Exception as error:
+        raise InputError(f"{_where(path, error)}: {type(error).__name__}: {error}") from error
+    return module
+
+
+def _where(path: Path, error: Exception) -> str:
+    if isinstance(error, SyntaxError):
+        return f"{path}:{error.lineno}"
+    trace, line = error.__traceback__, 0
+    while trace:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return f"{path}:{line}"

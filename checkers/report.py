@@ -1,0 +1,196 @@
+"""Reports of a run: JSON with a stable schema, and text for people.
+
+Text in a pipe carries no times and no colour, so that equal runs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from routeproof.spec.interpret import Value
+from routeproof.spec.obligation import Verdict
+
+from .counterexample import Counterexample
+from .discharge import Result
+
+__all__ = [
+    "SCHEMA_VERSION",
+    "exit_status",
+    "print_counterexample",
+    "print_result",
+    "print_summary",
+    "to_json",
+]
+
+SCHEMA_VERSION = 1
+_COLOURS = {"proved": "green", "refuted": "green", "replayed": "green"}
+
+
+def exit_status(results: Sequence[Result]) -> int:
+    """0: all as expected; 1: a surprise; 3: nothing surprising, but something stayed unknown."""
+    if any(result.surprises for result in results):
+        return 1
+    return 0 if all(result.as_expected for result in results) else 3
+
+
+def to_json(results: Sequence[Result]) -> dict[str, Any]:
+    """The run as one JSON object; integers are exact, NaN and infinities are strings."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "obligations": [_obligation(result) for result in results],
+        "summary": _summary(results),
+    }
+
+
+def _summary(results: Sequence[Result]) -> dict[str, Any]:
+    verdicts = Counter(str(result.decision.verdict) for result in results)
+    return {
+        "total": len(results),
+        "as_expected": sum(result.as_expected for result in results),
+        "surprises": sum(result.surprises for result in results),
+        "unknown": verdicts[Verdict.UNKNOWN],
+        "verdicts": {str(verdict): verdicts[verdict] for verdict in Verdict},
+        "exit_status": exit_status(results),
+    }
+
+
+def _obligation(result: Result) -> dict[str, Any]:
+    decision = result.decision
+    return {
+        "id": result.id,
+        "title": result.title,
+        "source": result.source,
+        "revision": result.revision,
+        "location": result.location,
+        "expected": str(result.expected),
+        "verdict": str(decision.verdict),
+        "as_expected": result.as_expected,
+        "reason": decision.reason,
+        "assurance": {
+            "engine": decision.engine,
+            "derivation_checked": False,
+            "second_solver": decision.second_solver,
+            "exhaustive": None,
+            "cached": False,
+            "envelope": "declared only" if decision.conditional_on else "enforced",
+        },
+        "engine": decision.engine,
+        "seconds": round(result.seconds, 3),
+        "axes": dict(decision.axes),
+        "assumptions": list(decision.assumptions),
+        "conditional_on": list(decision.conditional_on),
+        "counterexample": counterexample_json(result.id, decision.counterexample),
+        "evidence": plain(decision.evidence),
+    }
+
+
+def counterexample_json(name: str, found: Counterexample | None) -> dict[str, Any] | None:
+    """The counterexample as `routeproof replay` reads it."""
+    if found is None:
+        return None
+    body: dict[str, Any] = plain(asdict(found))
+    return {"schema_version": SCHEMA_VERSION, "obligation": name, **body}
+
+
+def plain(data: Any) -> Any:  # noqa: ANN401 - JSON
+    """The data with tuples as lists and non-finite floats as strings: strict JSON."""
+    if isinstance(data, Mapping):
+        return {str(key): plain(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [plain(value) for value in data]
+    if isinstance(data, float) and not math.isfinite(data):
+        return repr(data)
+    return data
+
+
+def print_result(console: Console, result: Result) -> None:
+    """One line; a surprise or an unknown also says what was expected, why, and at which state."""
+    verdict = result.decision.verdict
+    good = result.as_expected
+    mark, colour = ("✓", _COLOURS[verdict]) if good else ("✗", "red")
+    if verdict is Verdict.UNKNOWN:
+        mark, colour = "?", "yellow"
+    time = f" [dim]{result.decision.engine} {result.seconds:.2f}s[/dim]" if console.is_terminal else ""
+    console.print(
+        f"[{colour}]{mark} {verdict:9}[/] {escape(result.id)} [dim]{escape(result.title)}[/dim]{time}",
+        soft_wrap=True,
+    )
+    found = result.decision.counterexample
+    if good:
+        if found:
+            console.print(f"             [dim]at {escape(_at(found))}[/dim]", soft_wrap=True)
+        return
+    reason = f": {result.decision.reason}" if result.decision.reason else ""
+    console.print(f"    expected {result.expected}{escape(reason)}", soft_wrap=True)
+    console.print(f"    {escape(result.source)} @ {escape(result.revision)}", soft_wrap=True)
+    console.print(f"    {escape(result.location)}", soft_wrap=True)
+    if found:
+        print_counterexample(console, found)
+
+
+def _at(found: Counterexample) -> str:
+    """The inputs away from rest, on one line."""
+    moved = [f"{_short(name)}={show(value)}" for name, value in found.state.items() if _away(value)]
+    return ", ".join(moved) or "every input at its lowest value"
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _away(value: Value) -> bool:
+    return value not in (False, "none", 0, 1)
+
+
+def show(value: Value) -> str:
+    """A value as people write it: thousands separated, booleans in lower case."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def print_counterexample(console: Console, found: Counterexample, *, full: bool = False) -> None:
+    """Inputs, then what they lead to, then what breaks."""
+    table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
+    inputs = {n: v for n, v in found.state.items() if full or _away(v)}
+    shows = {n: v for n, v in found.shows.items() if full or _away(v)}
+    for label, part in (("input", inputs), ("gives", shows)):
+        for name, value in part.items():
+            table.add_row(f"      {label}", escape(name), show(value))
+            label = ""
+    for name in found.broken:
+        table.add_row("      breaks", escape(name), "")
+    console.print(table)
+    hidden = len(found.state) - len(inputs)
+    if hidden:
+        console.print(f"      [dim]{hidden} other inputs are false, none, 0 or 1[/dim]")
+    if found.movable:
+        console.print(f"      [dim]not shown to be minimal in: {', '.join(found.movable)}[/dim]")
+
+
+def print_summary(console: Console, results: Sequence[Result], seconds: float | None) -> None:
+    """Totals by verdict, and whether the run is as expected."""
+    summary = _summary(results)
+    verdicts = ", ".join(f"{n} {name}" for name, n in summary["verdicts"].items() if n)
+    took = f" in {seconds:.1f}s" if seconds is not None else ""
+    console.print(f"\n{summary['total']} obligations{took}: {verdicts or 'none'}")
+    text = {
+        0: "[green]every verdict is as expected[/green]",
+        1: f"[red]{summary['surprises']} not as expected[/red]",
+        3: f"[yellow]{summary['unknown']} unknown[/yellow], nothing else surprising",
+    }[exit_status(results)]
+    console.print(text)
+
+
+def dump(document: Mapping[str, Any]) -> str:
+    """Indented JSON text with a final newline."""
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"

@@ -1,0 +1,208 @@
+"""Rows: JSON objects in, a modelled function's outputs out, and comparison with recorded rows.
+
+A row is checked against machine types and enumerators only, never against an envelope: the
+function itself says what it accepts.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from importlib import resources
+from typing import Any, NoReturn, cast
+
+from routeproof.spec import floats
+from routeproof.spec.errors import InputError
+from routeproof.spec.function import Function
+from routeproof.spec.interpret import Value, compile_terms
+from routeproof.spec.obligation import Rows, Verdict
+from routeproof.spec.records import EnumSet, leaves
+from routeproof.spec.terms import Bool, EnumSort, Float, Term
+
+from .counterexample import Counterexample
+from .decide import Decision
+from .registry import closest, load_function
+
+__all__ = ["Evaluator", "parse_json", "read_value", "replay_rows", "write_row"]
+
+Json = Any
+
+
+def parse_json(text: str, where: str) -> Json:
+    """The JSON value; malformed text or a repeated key is an `InputError` naming the place."""
+
+    def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
+        keys = [key for key, _ in pairs]
+        repeated = next((key for key in keys if keys.count(key) > 1), None)
+        if repeated is not None:
+            raise InputError(f"{where}: key {repeated!r} is given twice")
+        return dict(pairs)
+
+    try:
+        return json.loads(text, object_pairs_hook=unique)
+    except json.JSONDecodeError as error:
+        raise InputError(f"{where}, column {error.colno}: malformed JSON: {error.msg}") from error
+    except RecursionError as error:
+        raise InputError(f"{where}: malformed JSON: nested too deeply") from error
+    except ValueError as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{where}: malformed JSON: {error}") from error
+
+
+class Evaluator:
+    """A modelled function ready to be applied to rows."""
+
+    def __init__(self, function: Function) -> None:
+        """Compile every output of the function together."""
+        self._function = function
+        terms = [term for record in function.outputs.values() for term in leaves(record).values()]
+        self._program = compile_terms(terms)
+
+    def __call__(self, row: Json, where: str) -> dict[str, Json]:
+        """Every output key of the row `{"in": ...}`; `where` names the row in errors."""
+        if not isinstance(row, dict) or "in" not in row:
+            _refuse(where, 'expected an object with a key "in"')
+        return self.outputs(self.state(row["in"], where))
+
+    def state(self, data: Json, where: str) -> dict[str, Value]:
+        """The row's input as a value per symbol."""
+        return dict(_read(self._function.inputs, data, "", where))
+
+    def outputs(self, state: Mapping[str, Value]) -> dict[str, Json]:
+        """The outputs on a state, as JSON objects in declared order."""
+        values = iter(self._program(state))
+        return {key: _write(record, values) for key, record in self._function.outputs.items()}
+
+
+def _refuse(where: str, problem: str) -> NoReturn:
+    raise InputError(f"{where}: {problem}")
+
+
+def _read(node: object, data: Json, path: str, where: str) -> Iterator[tuple[str, Value]]:
+    at = f"{where}: field {path!r}" if path else f'{where}: "in"'
+    if isinstance(node, Term):
+        yield node.name, read_value(node, data, at)
+    elif isinstance(node, EnumSet):
+        present = _members(node, data, at)
+        yield from ((term.name, member in present) for member, term in node.present.items())
+    else:
+        names = [field.name for field in fields(cast("Any", node))]
+        if not isinstance(data, dict):
+            _refuse(at, f"expected an object, got {_shown(data)}")
+        for key in data:
+            if key not in names:
+                _refuse(at, f"unknown field {key!r}{closest(key, names)}")
+        for name in names:
+            inner = f"{path}.{name}".lstrip(".")
+            if name not in data:
+                _refuse(where, f"field {inner!r} is missing")
+            yield from _read(getattr(node, name), data[name], inner, where)
+
+
+def _members(node: EnumSet, data: Json, at: str) -> set[str]:
+    if not isinstance(data, list):
+        _refuse(at, f"expected a list of {node.sort.name} names, got {_shown(data)}")
+    seen: set[str] = set()
+    for item in data:
+        if not isinstance(item, str) or item not in node.sort.members:
+            _refuse(at, f"{_shown(item)} is not one of {', '.join(node.sort.members)}")
+        if item in seen:
+            _refuse(at, f"{item!r} is listed twice")
+        seen.add(item)
+    return seen
+
+
+def read_value(symbol: Term, data: Json, at: str) -> Value:
+    """The JSON value as a value of the symbol; `at` names the place in errors."""
+    if isinstance(symbol, Bool):
+        if not isinstance(data, bool):
+            _refuse(at, f"expected true or false, got {_shown(data)}")
+        return data
+    if isinstance(symbol.sort, EnumSort):
+        members = symbol.sort.members
+        if not isinstance(data, str) or data not in members:
+            hint = closest(data, members) if isinstance(data, str) else ""
+            _refuse(at, f"{_shown(data)} is not one of {', '.join(members)}{hint}")
+        return data
+    if isinstance(symbol, Float) and data in ("nan", "inf", "-inf"):
+        return float(data)
+    if isinstance(data, bool) or not isinstance(data, int | float):
+        _refuse(at, f"expected a number, got {_shown(data)}")
+    if isinstance(symbol, Float):
+        return floats.round_to(float(data), symbol.width)
+    if not isinstance(data, int):
+        _refuse(at, f"expected an integer, got {_shown(data)}")
+    if symbol.domain and data not in symbol.domain:
+        _refuse(at, f"{data} is outside {symbol.domain}")
+    return data
+
+
+def _shown(data: Json) -> str:
+    text = json.dumps(data)
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def _write(node: object, values: Iterator[Value]) -> Json:
+    """The record as JSON, consuming one value per leaf in declared order."""
+    if isinstance(node, Term):
+        return next(values)
+    if isinstance(node, EnumSet):
+        flags = {member: next(values) for member in node.present}
+        return [member for member, present in flags.items() if present]
+    return {field.name: _write(getattr(node, field.name), values) for field in fields(cast("Any", node))}
+
+
+def _lines(rows: Rows) -> Iterable[str]:
+    packed = resources.files(rows.package).joinpath(rows.resource).read_bytes()
+    return gzip.decompress(packed).decode().splitlines()
+
+
+def replay_rows(rows: Rows) -> Decision:
+    """`replayed` when every recorded row is reproduced; otherwise the first that differs."""
+    function = load_function(rows.function)
+    evaluate = Evaluator(function)
+    total = matched = 0
+    first: Counterexample | None = None
+    for number, line in enumerate(_lines(rows), 1):
+        where = f"{rows.resource}, row {number}"
+        row = parse_json(line, where)
+        state = evaluate.state(row.pop("in"), where)
+        got = evaluate.outputs(state)
+        total += 1
+        if json.dumps(got, sort_keys=True) == json.dumps(row, sort_keys=True):
+            matched += 1
+        elif first is None:
+            first = _difference(state, row, got)
+    verdict = Verdict.REPLAYED if matched == total and total else Verdict.REFUTED
+    return Decision(
+        verdict,
+        "replay",
+        f"{matched} of {total} rows match",
+        first,
+        axes={"row": f"{rows.resource}, {total} rows"},
+        evidence={"rows": total, "matched": matched},
+    )
+
+
+def _difference(state: Mapping[str, Value], want: Json, got: Json) -> Counterexample:
+    wanted, given = dict(_flat(want)), dict(_flat(got))
+    differ = [path for path in wanted | given if wanted.get(path) != given.get(path)]
+    shows = {f"{path} (recorded)": wanted.get(path, "absent") for path in differ}
+    shows |= {f"{path} (model)": given.get(path, "absent") for path in differ}
+    return Counterexample(state, dict(sorted(shows.items())), {}, tuple(differ))
+
+
+def _flat(data: Json, path: str = "") -> Iterator[tuple[str, Value]]:
+    if isinstance(data, dict):
+        for key, value in data.items():
+            yield from _flat(value, f"{path}.{key}".lstrip("."))
+    else:
+        yield path, ", ".join(data) if isinstance(data, list) else data
+
+
+def write_row(outputs: Mapping[str, Json]) -> str:
+    """The outputs as one compact JSON line."""
+    return json.dumps(outputs, separators=(",", ":"))

@@ -1,0 +1,27 @@
+"""Names of everything modelled, each with the module that defines it, imported only when asked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+__all__ = ["FUNCTIONS", "LADDERS"]
+
+_GQA = "routeproof.models.ort.gqa"
+
+# Each module has `function()`, which builds the `Function` of that name.
+FUNCTIONS: Mapping[str, str] = {
+    "ort.gqa.preparation": f"{_GQA}.preparation",
+    "ort.gqa.xqa": f"{_GQA}.xqa",
+    "ort.gqa.flash": f"{_GQA}.flash",
+    "ort.gqa.mea": f"{_GQA}.memory_efficient",
+    "ort.gqa.unfused": f"{_GQA}.unfused",
+    "ort.gqa.complete": f"{_GQA}.complete",
+    "ort.gqa.bounds": f"{_GQA}.bounds",
+    "ort.gqa.eligibility": f"{_GQA}.eligibility",
+    "ort.gqa.ladder": f"{_GQA}.ladder",
+    "ort.gqa.classifier": f"{_GQA}.classifier",
+    "ort.gqa.flash_runtime": f"{_GQA}.flash_runtime",
+}
+
+# Each module has `ladders()`, which builds the `Ladder` of every revision.
+LADDERS: Mapping[str, str] = {"ort.gqa": f"{_GQA}.ladder"}

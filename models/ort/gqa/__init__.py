@@ -1,0 +1,1 @@
+"""ONNX Runtime's CUDA GroupQueryAttention: its routes, their order and their scratch memory."""

@@ -57,7 +57,21 @@ def box_of(conditions: Sequence[Bool]) -> dict[str, Interval]:
             lows = [bound for bound in (box[name].lo, lo) if bound is not None]
             highs = [bound for bound in (box[name].hi, hi) if bound is not None]
             box[name] = Interval(max(lows, default=None), min(highs, default=None))
+    for symbol, step in _multiples(conditions):
+        lo, hi = box[symbol.name].lo, box[symbol.name].hi
+        box[symbol.name] = Interval(
+            None if lo is None else -(-lo // step) * step, None if hi is None else hi // step * step
+        )
     return {name: one for name, one in box.items() if not _is_empty(one)}
+
+
+def _multiples(conditions: Sequence[Bool]) -> Iterator[tuple[Term, int]]:
+    """The symbols that a condition says are multiples of a constant."""
+    for part in (part for one in conditions for part in (one.args if one.op is Op.AND else (one,))):
+        if part.op is Op.EQ and part.args[0].op is Op.MOD and part.args[1] is integer(0):
+            symbol, step = part.args[0].args
+            if symbol.op is Op.SYMBOL and step.op is Op.CONST and cast("int", step.value) > 0:
+                yield symbol, cast("int", step.value)
 
 
 def _is_empty(interval: Interval) -> bool:

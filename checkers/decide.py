@@ -34,12 +34,14 @@ from routeproof.spec.text import render
 from .abstraction import abstract, box_of
 from .counterexample import Counterexample, Replayer
 from .minimise import Minimiser
-from .normalise import normalise
+from .normalise import normalise, push_negations, specialise, split
 from .readings.smtlib import script, unroll
 from .sampling import constants_of, find_failing
-from .solver import Answer, Options, ask, second_opinion, solver_version
+from .solver import Limits, Options, ask, second_opinion, solver_version
 
 __all__ = ["Decision", "constant", "decide_claim"]
+
+_QUICK_RESOURCES = 400_000
 
 _Accept = Callable[[State], bool]
 
@@ -68,7 +70,7 @@ class _Outcome:
     reason: str = ""
     resources: int = 0
     stands_for: Sequence[str] = ()
-    query: str = ""
+    queries: tuple[str, ...] = ()
 
 
 def decide_claim(claim: Claim, options: Options) -> Decision:
@@ -92,14 +94,14 @@ class _Claim:
 
     def decide(self) -> Decision:
         """Vacuity, then the goal."""
-        admitted = self._search(self._conditions, self._replayer.admits, start=None)
+        admitted = self._search(self._conditions, self._replayer.admits)
         if admitted.state == "none":
             return self._decision(Verdict.VACUOUS, admitted, reason="the assumptions admit no state")
         if admitted.state == "unknown":
             reason = f"no admitted state found: {admitted.reason}"
             return self._decision(Verdict.UNKNOWN, admitted, reason=reason)
         witness = cast("State", admitted.state)
-        failing = self._search((*self._conditions, ~self._goal), self._replayer.fails, start=witness)
+        failing = self._failing(witness)
         match failing.state:
             case "none":
                 return self._proved(failing, witness)
@@ -109,13 +111,38 @@ class _Claim:
                 shown = self._minimised(state)
                 return self._decision(Verdict.REFUTED, failing, counterexample=shown)
 
+    def _failing(self, witness: State) -> _Outcome:
+        """A state that breaks the goal: the goal as a whole if that is easy, else part by part."""
+        *conditions, goal = normalise((*self._conditions, self._goal))
+        known = cast("list[Bool]", conditions)
+        parts = split(cast("Bool", goal))
+        limits = self._options.limits
+        quick = replace(limits, resources=min(limits.resources, _QUICK_RESOURCES))
+        whole = self._search((*known, ~goal), self._replayer.fails, witness, quick if parts[1:] else limits)
+        if whole.state != "unknown" or not parts[1:]:
+            return whole
+        outcome = replace(whole, state="none", reason="", resources=0)
+        for part in parts:
+            found = self._search((*known, ~part), self._replayer.fails, witness, limits)
+            if found.state != "none":
+                return found
+            outcome = replace(
+                outcome,
+                resources=outcome.resources + found.resources,
+                queries=outcome.queries + found.queries,
+            )
+        return outcome
+
     def _proved(self, outcome: _Outcome, witness: State) -> Decision:
         decision = self._decision(Verdict.PROVED, outcome, witness=witness)
         if not self._options.second:
             return decision
-        said, version = second_opinion(outcome.query, self._options.limits)
-        decision = replace(decision, second_solver=f"{version}: {said}")
-        if said == "sat":
+        answers = [second_opinion(query, self._options.limits) for query in outcome.queries]
+        said = {answer for answer, _ in answers}
+        version = answers[0][1]
+        words = "agrees" if said == {"unsat"} else "disagrees" if "sat" in said else "gave up"
+        decision = replace(decision, second_solver=f"{version} {words}")
+        if "sat" in said:
             reason = f"{solver_version()} finds no failing state, {version} does"
             return replace(decision, verdict=Verdict.DISAGREEMENT, reason=reason)
         return decision
@@ -130,7 +157,7 @@ class _Claim:
         witness: State | None = None,
     ) -> Decision:
         envelope = self._claim.envelope
-        box = box_of(normalise((all_of(*self._conditions),)))  # type: ignore[arg-type]
+        box = box_of((_prepared(self._conditions),))
         return Decision(
             verdict,
             outcome.engine,
@@ -142,37 +169,35 @@ class _Claim:
             evidence={
                 "solver": solver_version(),
                 "resources": outcome.resources,
+                "queries": len(outcome.queries),
                 "stands_for": list(outcome.stands_for),
                 "admitted_state": witness,
             },
         )
 
-    def _search(self, conditions: Sequence[Bool], accept: _Accept, start: State | None) -> _Outcome:
-        """A state that meets the conditions: abstraction, exact solver, sampling, in this order."""
-        engine = self._options.engine
+    def _search(
+        self,
+        conditions: Sequence[Bool],
+        accept: _Accept,
+        start: State | None = None,
+        limits: Limits | None = None,
+    ) -> _Outcome:
+        """A state that meets the conditions: abstraction, sampling, exact solver, in this order."""
+        engine, limits = self._options.engine, limits or self._options.limits
         found = _Outcome("unknown", "sampling", "sampling found no such state, which proves nothing")
-        if engine != "sampling":
-            (goal,) = normalise((all_of(*conditions),))
-            found = self._solve(cast("Bool", goal), accept, start)
-            if found.state != "unknown":
-                return found
-        if engine != "smt" or found.engine == "sampling":
-            sampled = self._sample(accept, start, {}, tries=4000)
-            if sampled:
-                return _Outcome(sampled, "sampling")
-        return found
-
-    def _solve(self, goal: Bool, accept: _Accept, start: State | None) -> _Outcome:
-        """Ask about the abstraction, and where that does not settle it about the exact formula."""
-        found = self._ask_abstract(goal)
+        if engine == "sampling":
+            return self._sampled(accept, start, {}, found, tries=4000)
+        goal = _prepared(conditions)
+        found = self._ask_abstract(goal, limits)
         if found.state == "none" or self._accepted(found, accept):
             return found
-        if found.stands_for:
-            spurious = found.state if isinstance(found.state, Mapping) else {}
-            sampled = self._sample(accept, start, spurious, tries=300)
-            if sampled and self._options.engine == "auto":
-                return replace(found, state=sampled, engine="sampling")
-            found = self._ask_exact(goal)
+        spurious = found.state if isinstance(found.state, Mapping) else {}
+        if engine == "auto":
+            sampled = self._sampled(accept, start, spurious, found, tries=300)
+            if sampled.engine == "sampling":
+                return sampled
+        if found.stands_for and found.state != "unknown":
+            found = self._ask_exact(goal, limits)
             if found.state == "none" or self._accepted(found, accept):
                 return found
         reason = found.reason or "the solver's state did not replay"
@@ -181,33 +206,39 @@ class _Claim:
     def _accepted(self, found: _Outcome, accept: _Accept) -> bool:
         return isinstance(found.state, Mapping) and accept(found.state)
 
-    def _sample(
-        self, accept: _Accept, start: State | None, spurious: State, tries: int
-    ) -> dict[str, Value] | None:
-        for origin in filter(None, (start, spurious, {} if start is None else None)):
-            state = self._replayer.completed(origin)
-            found = find_failing(
-                accept, self._replayer.symbols, state, self._constants, tries, self._options.seed
+    def _sampled(
+        self, accept: _Accept, start: State | None, spurious: State, found: _Outcome, tries: int
+    ) -> _Outcome:
+        """What was found so far, or a state found by sampling around known ones."""
+        for origin in [one for one in (start, spurious) if one] or [{}]:
+            state = find_failing(
+                accept,
+                self._replayer.symbols,
+                self._replayer.completed(origin),
+                self._constants,
+                tries,
+                self._options.seed,
             )
-            if found:
-                return found
-        return None
+            if state:
+                return _Outcome(state, "sampling")
+        return found
 
-    def _ask_abstract(self, goal: Bool) -> _Outcome:
+    def _ask_abstract(self, goal: Bool, limits: Limits) -> _Outcome:
         abstraction = abstract((goal,), box_of((goal,)))
         stands = abstraction.stands_for.items()
         readable = tuple(f"{new.name} = {_shortened(render(node))}" for new, node in stands)
-        return self._ask((*abstraction.lemmas, cast("Bool", abstraction.roots[0])), readable)
+        return self._ask((*abstraction.lemmas, cast("Bool", abstraction.roots[0])), readable, limits)
 
-    def _ask_exact(self, goal: Bool) -> _Outcome:
-        return self._ask(cast("tuple[Bool, ...]", unroll((goal,))), ())
+    def _ask_exact(self, goal: Bool, limits: Limits) -> _Outcome:
+        return self._ask(cast("tuple[Bool, ...]", unroll((goal,))), (), limits)
 
-    def _ask(self, assertions: Sequence[Bool], stands_for: Sequence[str]) -> _Outcome:
+    def _ask(
+        self, assertions: Sequence[Bool], stands_for: Sequence[str], limits: Limits
+    ) -> _Outcome:
         """Whether some state meets the assertions; a model is completed but not yet replayed."""
         query = script(assertions, comments=stands_for)
-        options = self._options
-        answer = ask(query, free_symbols(*assertions), options.limits, options.seed)
-        outcome = _Outcome("none", "smt", "", answer.resources, stands_for, query)
+        answer = ask(query, free_symbols(*assertions), limits, self._options.seed)
+        outcome = _Outcome("none", "smt", "", answer.resources, stands_for, (query,))
         if answer.status == "sat":
             names = {symbol.name for symbol in self._replayer.symbols}
             model = {name: value for name, value in answer.model.items() if name in names}
@@ -233,9 +264,9 @@ class _Claim:
         fixed = {one: constant(one, state[one.name]) for one in self._replayer.symbols}
         del fixed[symbol]
         conditions = substitute((*self._conditions, ~self._goal), fixed)
-        (goal,) = normalise((all_of(nearer, *cast("tuple[Bool, ...]", conditions)),))
+        goal = _prepared((nearer, *cast("tuple[Bool, ...]", conditions)))
         for ask_one in (self._ask_abstract, self._ask_exact):
-            found = ask_one(cast("Bool", goal))
+            found = ask_one(goal, self._options.limits)
             if found.state == "none":
                 return "none"
             if isinstance(found.state, Mapping):
@@ -243,6 +274,13 @@ class _Claim:
                 if self._replayer.fails({**state, symbol.name: moved}):
                     return moved
         return "unknown"
+
+
+def _prepared(conditions: Sequence[Bool]) -> Bool:
+    """The conjunction in the form that the abstraction reads best."""
+    parts = cast("tuple[Bool, ...]", normalise(tuple(conditions)))
+    special = specialise(push_negations(all_of(*parts)))
+    return push_negations(cast("Bool", normalise((special,))[0]))
 
 
 def constant(symbol: Term, value: Value) -> Term:

@@ -8,18 +8,25 @@ machine arithmetic is a comparison of its own and stays where it is.
 
 from __future__ import annotations
 
-from collections import defaultdict
+import operator
 from collections.abc import Sequence
 from typing import cast
 
 from routeproof.spec.terms import (
+    FALSE,
+    TRUE,
     Bool,
     Enum,
+    EnumSort,
+    Float,
     Int,
     Op,
     Term,
+    align_up,
     all_of,
     any_of,
+    ceil_div,
+    implies,
     integer,
     ite,
     rebuild,
@@ -27,7 +34,7 @@ from routeproof.spec.terms import (
     topological,
 )
 
-__all__ = ["normalise", "specialise"]
+__all__ = ["normalise", "push_negations", "specialise", "split"]
 
 _Polynomial = dict[tuple[Int, ...], int]
 _MOST_MONOMIALS = 64
@@ -71,7 +78,36 @@ class _Normaliser:
                 return _add(left, right, 1 if node.op is Op.ADD else -1)
             if len(left) * len(right) <= _MOST_MONOMIALS:
                 return self._multiply(left, right)
+        match node.op:
+            case Op.ALIGN_UP | Op.FLOOR_DIV | Op.CEIL_DIV if args[1].op is Op.CONST:
+                return self._divided(node.op, cast("Int", args[0]), cast("Int", args[1]))
+            case Op.ITE:
+                test, one, two = args
+                return self._choice(cast("Bool", test), self._form(one), self._form(two))
         return self._atom(cast("Int", rebuild(node, args)))
+
+    def _form(self, term: Term) -> _Polynomial:
+        return self._atom(cast("Int", term))
+
+    def _choice(self, test: Bool, one: _Polynomial, two: _Polynomial) -> _Polynomial:
+        """If-then-else, what both sides have in common taken out."""
+        common = {m: c for m, c in one.items() if two.get(m) == c}
+        sides = (self._sum(_add(side, common, -1)) for side in (one, two))
+        return _add(self._atom(ite(test, *sides)), common, 1)
+
+    def _divided(self, op: Op, value: Int, divisor: Int) -> _Polynomial:
+        """Rounding by a constant: inside an if-then-else, and beside multiples of the constant."""
+        if value.op is Op.ITE:
+            test, *sides = value.args
+            one, two = (self._divided(op, cast("Int", side), divisor) for side in sides)
+            return self._choice(cast("Bool", test), one, two)
+        form, step = self._form(value), cast("int", divisor.value)
+        padded = op is Op.ALIGN_UP
+        whole = {m: c for m, c in form.items() if step > 0 and _is_multiple(m, c, step, padded)}
+        rest = self._sum(_add(form, whole, -1))
+        rounded = {Op.FLOOR_DIV: operator.floordiv, Op.CEIL_DIV: ceil_div, Op.ALIGN_UP: align_up}[op]
+        outside = whole if op is Op.ALIGN_UP else {m: c // step for m, c in whole.items()}
+        return _add(self._atom(rounded(rest, divisor)), outside, 1)
 
     def _atom(self, atom: Int) -> _Polynomial:
         if atom in self._forms:
@@ -97,8 +133,8 @@ class _Normaliser:
         at = next(index for index, atom in enumerate(monomial) if atom is choice)
         rest: _Polynomial = {monomial[:at] + monomial[at + 1 :]: 1}
         test, *sides = choice.args
-        one, two = (self._sum(self._multiply(self._atom(cast("Int", s)), rest)) for s in sides)
-        return self._atom(ite(cast("Bool", test), one, two))
+        one, two = (self._multiply(self._form(side), rest) for side in sides)
+        return self._choice(cast("Bool", test), one, two)
 
     def _order(self, monomial: tuple[Int, ...]) -> tuple[bool, list[int]]:
         return (not monomial, [self._rank[atom] for atom in monomial])
@@ -122,6 +158,30 @@ class _Normaliser:
         return positive < negative if op is Op.LT else positive <= negative
 
 
+def _is_multiple(monomial: tuple[Int, ...], coefficient: int, step: int, padded: bool) -> bool:
+    """Whether the monomial is a multiple of the step, by its coefficient or by its padding."""
+    if coefficient % step == 0:
+        return True
+    return padded and any(_is_padded(atom, step) for atom in monomial)
+
+
+def _is_padded(term: Int, step: int) -> bool:
+    """Whether every value of the term is a multiple of the step by construction."""
+    match term.op:
+        case Op.CONST:
+            return cast("int", term.value) % step == 0
+        case Op.ALIGN_UP:
+            to = term.args[1]
+            return to.op is Op.CONST and cast("int", to.value) % step == 0
+        case Op.ITE:
+            return all(_is_padded(cast("Int", side), step) for side in term.args[1:])
+        case Op.ADD:
+            return all(_is_padded(cast("Int", part), step) for part in term.args)
+        case Op.MUL:
+            return any(_is_padded(cast("Int", part), step) for part in term.args)
+    return False
+
+
 def _product(monomial: tuple[Int, ...]) -> Int:
     result = integer(1)
     for atom in monomial:
@@ -130,18 +190,29 @@ def _product(monomial: tuple[Int, ...]) -> Int:
 
 
 def _add(left: _Polynomial, right: _Polynomial, sign: int) -> _Polynomial:
-    result = defaultdict(int, left)
+    result = dict(left)
     for monomial, coefficient in right.items():
-        result[monomial] += sign * coefficient
+        result[monomial] = result.get(monomial, 0) + sign * coefficient
     return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
 
 
 def _is_member(left: Enum, right: Enum) -> Bool:
-    """Equality of enums, pushed through the if-then-else on either side."""
+    """Equality of enums as conditions: pushed through the if-then-else on either side.
+
+    Of two choices it suffices to compare all members but one: the costliest is left out.
+    """
+    if left.op is Op.ITE and right.op is Op.ITE:
+        sides = [(_pushed(left, one), _pushed(right, one)) for one in _constants(left.members)]
+        sides.sort(key=lambda pair: len(topological(pair)))
+        return all_of(*(one == two for one, two in sides[:-1]))
     for one, two in ((left, right), (right, left)):
         if one.op is Op.ITE and two.op is Op.CONST:
             return _pushed(one, two)
     return left == right
+
+
+def _constants(sort: EnumSort) -> list[Enum]:
+    return [sort[member] for member in sort.members]
 
 
 def _pushed(chosen: Enum, member: Enum) -> Bool:
@@ -158,39 +229,78 @@ def _pushed(chosen: Enum, member: Enum) -> Bool:
     return done[chosen]
 
 
-def specialise(condition: Bool) -> Bool:
-    """An equal condition in which a symbol that its conjuncts pin to few values is a choice of them.
+def push_negations(condition: Bool) -> Bool:
+    """The condition with negation pushed inwards through conjunction and disjunction."""
+    done: dict[tuple[Term, bool], Bool] = {}
 
-    Products with such a symbol become linear: with `x in {4, 8}`, `x*y` is `4*y if x == 4 else 8*y`.
+    def sign(term: Term, *, positive: bool) -> Bool:
+        if term.op is Op.NOT:
+            return done[term.args[0], not positive]
+        if term.op not in (Op.AND, Op.OR):
+            return cast("Bool", term) if positive else ~cast("Bool", term)
+        parts = [done[arg, positive] for arg in term.args]
+        return all_of(*parts) if (term.op is Op.AND) is positive else any_of(*parts)
+
+    for node in topological((condition,)):
+        if isinstance(node, Bool):
+            done[node, True] = sign(node, positive=True)
+            done[node, False] = sign(node, positive=False)
+    return done[condition, True]
+
+
+def split(goal: Bool) -> list[Bool]:
+    """Goals that together are the goal: conjunctions taken apart, also behind an implication."""
+    if goal.op is Op.AND:
+        return [part for arg in goal.args for part in split(cast("Bool", arg))]
+    if goal.op is Op.EQ and isinstance(goal.args[0], Bool):
+        one, two = cast("tuple[Bool, Bool]", goal.args)
+        return split(implies(one, two)) + split(implies(two, one))
+    if goal.op is Op.OR:
+        conclusions = [arg for arg in goal.args if arg.op is Op.AND]
+        if len(conclusions) == 1:
+            rest = [cast("Bool", arg) for arg in goal.args if arg is not conclusions[0]]
+            return [
+                any_of(*rest, part)
+                for arg in conclusions[0].args
+                for part in split(cast("Bool", arg))
+            ]
+    return [goal]
+
+
+def specialise(condition: Bool) -> Bool:
+    """An equal condition in which a symbol that its conjuncts pin is replaced by its values.
+
+    A flag or an enum pinned to one value disappears; with `x in {4, 8}`, the product `x*y` becomes
+    `4*y if x == 4 else 8*y`, which is linear.
     """
     parts = cast("tuple[Bool, ...]", condition.args if condition.op is Op.AND else (condition,))
     choices: dict[Term, Term] = {}
+    kept = []
     for part in parts:
         pinned = _pinned(part)
         if pinned and pinned[0] not in choices:
-            symbol, (*values, last) = pinned
-            chosen = integer(last)
+            symbol, (*values, chosen) = pinned
             for value in values:
-                chosen = ite(symbol == value, value, chosen)
+                chosen = ite(symbol == value, cast("Int", value), cast("Int", chosen))
             choices[symbol] = chosen
-    kept = tuple(part for part in parts if _pinned(part))
-    others = substitute(tuple(part for part in parts if not _pinned(part)), choices)
+            kept.append(part)
+    others = substitute(tuple(part for part in parts if part not in set(kept)), choices)
     return all_of(*kept, *cast("tuple[Bool, ...]", others))
 
 
-def _pinned(part: Bool) -> tuple[Int, list[int]] | None:
-    """The symbol and the values, if the condition says that a symbol is one of a few integers."""
+def _pinned(part: Bool) -> tuple[Term, list[Term]] | None:
+    """The symbol and the constants, if the condition says that a symbol is one of a few."""
+    if part.op is Op.SYMBOL:
+        return part, [TRUE]
+    if part.op is Op.NOT and part.args[0].op is Op.SYMBOL:
+        return part.args[0], [FALSE]
     ways = part.args if part.op is Op.OR else (part,)
-    symbols: set[Term] = set()
-    values = []
-    for way in ways:
-        if way.op is not Op.EQ or not isinstance(way.args[0], Int):
-            return None
-        symbol, value = way.args if way.args[1].op is Op.CONST else way.args[::-1]
-        if symbol.op is not Op.SYMBOL or value.op is not Op.CONST:
-            return None
-        symbols.add(symbol)
-        values.append(cast("int", value.value))
-    if len(symbols) != 1 or len(values) > _MOST_VALUES:
+    if len(ways) > _MOST_VALUES or any(way.op is not Op.EQ for way in ways):
         return None
-    return cast("Int", symbols.pop()), values
+    pairs = [way.args if way.args[1].op is Op.CONST else way.args[::-1] for way in ways]
+    symbols = {symbol for symbol, _ in pairs}
+    if len(symbols) != 1 or isinstance(pairs[0][0], Float):
+        return None
+    if any(symbol.op is not Op.SYMBOL or value.op is not Op.CONST for symbol, value in pairs):
+        return None
+    return pairs[0][0], [value for _, value in pairs]

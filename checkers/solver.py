@@ -70,8 +70,7 @@ def ask(text: str, symbols: Sequence[Term], limits: Limits, seed: int = 0) -> An
     import z3  # noqa: PLC0415 - heavy
 
     z3.set_param("memory_max_size", limits.megabytes)
-    context = z3.Context()
-    solver = z3.Solver(ctx=context)
+    solver = z3.SimpleSolver(ctx=z3.Context())
     solver.set("rlimit", limits.resources)
     solver.set("timeout", int(limits.seconds * 1000))
     solver.set("random_seed", seed)

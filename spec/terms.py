@@ -229,7 +229,7 @@ def _intern(  # noqa: PLR0913, PLR0917 - the fields of a node
     domain: IntDomain | None = None,
 ) -> T:
     serials = tuple(arg.serial for arg in args)
-    key = (cls.sort_name, op, serials, isinstance(value, bool), value, sort, domain)
+    key = (cls.sort_name, op, serials, value, sort, domain)
     found = _interned.get(key)
     if found is not None:
         return cast("T", found)

@@ -131,13 +131,15 @@ class Translation:
 
 
 def _division(op: Op, value: Formula, divisor: Formula) -> Formula:
+    plain = not divisor.has(sympy.Piecewise)  # else SymPy moves the reciprocal into each case
+    quotient = sympy.Mul(value, sympy.Pow(divisor, -1, evaluate=plain), evaluate=plain)
     match op:
         case Op.FLOOR_DIV:
-            return sympy.floor(value / divisor)
+            return sympy.floor(quotient, evaluate=plain)
         case Op.CEIL_DIV:
-            return sympy.ceiling(value / divisor)
+            return sympy.ceiling(quotient, evaluate=plain)
         case Op.ALIGN_UP:
-            return sympy.ceiling(value / divisor) * divisor
+            return sympy.ceiling(quotient, evaluate=plain) * divisor
         case _:
             return sympy.Mod(value, divisor, evaluate=False)
 
@@ -176,7 +178,7 @@ def _plain(op: Op, args: Sequence[Formula]) -> Formula:
             raise UnsupportedError(f"SymPy has no operation for {op}")
 
 
-def _flat(kind: type, args: Sequence[Formula]) -> Iterable[Formula]:
+def _flat(kind: type[Formula], args: Sequence[Formula]) -> Iterable[Formula]:
     for arg in args:
         yield from arg.args if isinstance(arg, kind) else (arg,)
 
@@ -229,7 +231,7 @@ def to_python(value: Formula) -> Value:
         case sympy.Integer():
             return int(value)
         case sympy.true | sympy.false:
-            return value == sympy.true
+            return bool(value)
     raise UnsupportedError(f"SymPy did not reduce {value} to a constant")
 
 

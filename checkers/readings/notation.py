@@ -1,4 +1,4 @@
-# ruff: noqa: N802, N815 - SymPy's printers dispatch on the names of its classes
+# ruff: noqa: N802 - SymPy's printers dispatch on the names of its classes
 """Formulas as people write them: one line of Unicode text, or LaTeX with words for names."""
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ class _Text(StrPrinter):  # type: ignore[misc]
         return f" {sign} ".join(self.parenthesize(arg, above) for arg in expr.args)
 
     def _print_Relational(self, expr: Formula) -> str:
-        return self._related(expr, _SIGNS[type(expr).__name__][0])
+        turned = _turned(expr)
+        return self._related(turned, _SIGNS[type(turned).__name__][0])
 
-    _print_Predicate = _print_Relational
+    def _print_Predicate(self, expr: Formula) -> str:
+        return self._related(expr, _SIGNS[type(expr).__name__][0])
 
     def _print_Not(self, expr: Formula) -> str:
         if isinstance(expr.args[0], Is | FloatEq):
@@ -56,10 +58,17 @@ class _Text(StrPrinter):  # type: ignore[misc]
         return " ⇔ ".join(self.parenthesize(arg, PRECEDENCE["Or"]) for arg in expr.args)
 
     def _print_floor(self, expr: Formula) -> str:
-        return f"⌊{self._print(sympy.together(expr.args[0]))}⌋"
+        return f"⌊{self._ratio(*_fraction(expr))}⌋"
 
     def _print_ceiling(self, expr: Formula) -> str:
-        return f"⌈{self._print(sympy.together(expr.args[0]))}⌉"
+        return f"⌈{self._ratio(*_fraction(expr))}⌉"
+
+    def _ratio(self, above: Formula, below: Formula) -> str:
+        if below == 1:
+            return str(self._print(above))
+        strength = PRECEDENCE["Mul"]
+        left = self.parenthesize(above, strength, strict=True)
+        return f"{left}/{self.parenthesize(below, strength)}"
 
     def _print_Mod(self, expr: Formula) -> str:
         return f"({' mod '.join(self.parenthesize(arg, PRECEDENCE['Mul']) for arg in expr.args)})"
@@ -92,6 +101,9 @@ class _Text(StrPrinter):  # type: ignore[misc]
 class _Latex(LatexPrinter):  # type: ignore[misc]
     """LaTeX in which names are words, not products of letters."""
 
+    def _print_Relational(self, expr: Formula) -> str:
+        return str(super()._print_Relational(_turned(expr)))
+
     def _print_Predicate(self, expr: Formula) -> str:
         return f" {_SIGNS[type(expr).__name__][1]} ".join(map(self._print, expr.args))
 
@@ -100,17 +112,40 @@ class _Latex(LatexPrinter):  # type: ignore[misc]
             return f" {_UNEQUAL[1]} ".join(map(self._print, expr.args[0].args))
         return rf"\neg \left({self._print(expr.args[0])}\right)"
 
+    def _print_And(self, expr: Formula) -> str:
+        return r" \wedge ".join(self.parenthesize(arg, PRECEDENCE["And"]) for arg in expr.args)
+
+    def _print_Or(self, expr: Formula) -> str:
+        return r" \vee ".join(self.parenthesize(arg, PRECEDENCE["Or"]) for arg in expr.args)
+
     def _print_floor(self, expr: Formula) -> str:
-        return rf"\left\lfloor {self._print(sympy.together(expr.args[0]))} \right\rfloor"
+        return rf"\left\lfloor {self._ratio(*_fraction(expr))} \right\rfloor"
 
     def _print_ceiling(self, expr: Formula) -> str:
-        return rf"\left\lceil {self._print(sympy.together(expr.args[0]))} \right\rceil"
+        return rf"\left\lceil {self._ratio(*_fraction(expr))} \right\rceil"
+
+    def _ratio(self, above: Formula, below: Formula) -> str:
+        if below == 1:
+            return str(self._print(above))
+        return rf"\frac{{{self._print(above)}}}{{{self._print(below)}}}"
 
     def _print_Symbol(self, expr: Formula) -> str:
         return latex_name(expr.name)
 
     def _print_Str(self, expr: Formula) -> str:
         return rf"\mathrm{{{expr.name}}}".replace("_", r"\_")
+
+
+def _fraction(expr: Formula) -> tuple[Formula, Formula]:
+    """The argument of a rounding as numerator and denominator."""
+    (arg,) = expr.args
+    above, below = sympy.fraction(arg) if arg.has(sympy.Piecewise) else arg.as_numer_denom()
+    return above, below
+
+
+def _turned(relation: Formula) -> Formula:
+    """The relation with a constant on the right."""
+    return relation.reversed if relation.lhs.is_number else relation
 
 
 def text(formula: Formula) -> str:

@@ -42,7 +42,7 @@ __all__ = ["ClosedForm", "closed_form", "evaluate", "latex", "pretty", "to_sympy
 Box = Mapping[str, Interval]
 _LARGEST = 20_000  # nodes of one expression: some seconds in SymPy
 _LONG = 24  # nodes of a part that gets a line of its own
-_SHARED = 5  # nodes of a part that gets one if it occurs twice
+_SHARED = 8  # nodes of a part that gets one if it occurs twice
 
 
 @dataclass(frozen=True, slots=True)

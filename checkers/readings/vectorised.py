@@ -206,9 +206,8 @@ class _Columns:
         last = min(int(limit.max(initial=0)), cast("int", node.value))
         dtype = self._dtype(node.args[1])
         candidates = (np.array([c], dtype) for c in range(1, last + 1))
-        if node.op is Op.FIRST:
-            return _first(candidates, limit, fallback.astype(self._dtype(node)), body)
-        return _greatest(candidates, limit, fallback, body)
+        run = _first if node.op is Op.FIRST else _greatest
+        return run(candidates, limit, fallback, body)
 
     def _fits(self, node: Term) -> bool:
         return not isinstance(node, Int) or _fits(self._ranges[node])

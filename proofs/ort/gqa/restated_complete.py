@@ -143,7 +143,8 @@ def complete_total(inp: CompleteInput, splits: Int | None = None) -> Int:
 def disagrees(inp: CompleteInput) -> Bool:
     """Preparation was configured for another route than the backend's.
 
-    The text states both comparisons for every backend, Flash or not; no row decides.
+    Fast decode is compared for Flash alone: the public text reads the Flash configuration for no
+    other backend (group_query_attention_workspace_routes.cc, September 2026); no row decides.
     """
     route = inp.route
     backend, preparation = route.backend, route.preparation
@@ -152,7 +153,7 @@ def disagrees(inp: CompleteInput) -> Bool:
         *((backend == name) & (preparation.preprocess_mode == name) for name in served)
     )
     other_decode = route.flash.fast_decode != preparation.use_flash_attention_fast_decode
-    return ~same_mode | other_decode
+    return ~same_mode | ((backend == "flash") & other_decode)
 
 
 def complete_status(inp: CompleteInput, splits: Int | None = None) -> Enum:

@@ -30,12 +30,12 @@ from routeproof.spec.terms import (
 
 from .readings.intervals import Interval, intervals
 
-__all__ = ["Abstraction", "abstract", "box_of"]
+__all__ = ["Abstraction", "abstract", "box_of", "unused_prefix"]
 
 
 @dataclass(frozen=True, slots=True)
 class Abstraction:
-    """The abstracted roots, the facts that hold between the new symbols, and what each stands for."""
+    """The abstracted roots, facts that hold of the new symbols, and what each stands for."""
 
     roots: tuple[Term, ...]
     lemmas: tuple[Bool, ...]
@@ -104,33 +104,39 @@ def _limits(part: Term) -> Iterator[tuple[str, int | None, int | None]]:
 
 def abstract(roots: Sequence[Term], box: Mapping[str, Interval]) -> Abstraction:
     """Abstract normalised roots over a box that every state of interest lies in."""
-    ranges = intervals(tuple(roots), box)
+    ranges, mark = intervals(tuple(roots), box), unused_prefix(*roots)
     done: dict[Term, Term] = {}
     stands_for: dict[Term, Term] = {}
     for node in topological(tuple(roots)):
         if node.bound:
             continue
-        if node.op in (Op.FIRST, Op.GREATEST) or any(arg not in done for arg in node.args):
-            new: Term = _fresh(node, ranges, len(stands_for)) if _visible(node) else node
+        if _is_hard(node):
+            done[node] = _fresh(node, ranges, f"{mark}{len(stands_for)}")
+            stands_for[done[node]] = node
+        elif node.op is Op.GREATEST:  # only its comparisons are visible, and they are hard
+            done[node] = node
         else:
-            new = rebuild(node, tuple(done[arg] for arg in node.args))
-            if _is_hard(node):
-                new = _fresh(node, ranges, len(stands_for))
-        if new is not node and new.op is Op.SYMBOL and new.name.startswith("@"):
-            stands_for[new] = node
-        done[node] = new
+            done[node] = rebuild(node, tuple(done[arg] for arg in node.args))
     result = tuple(done[root] for root in roots)
     used = set(free_symbols(*result))
     kept = {new: node for new, node in stands_for.items() if new in used}
-    return Abstraction(result, tuple(_lemmas(kept, done, ranges)), kept)
+    lemmas = tuple(_lemmas(kept, done, ranges))
+    used |= set(free_symbols(*lemmas))
+    return Abstraction(result, lemmas, {new: n for new, n in stands_for.items() if new in used})
 
 
-def _visible(node: Term) -> bool:
-    return not isinstance(node, Float)
+def unused_prefix(*roots: Term) -> str:
+    """What no symbol's name starts with, so that new symbols are new."""
+    mark, names = "@", [symbol.name for symbol in free_symbols(*roots)]
+    while any(name.startswith(mark) for name in names):
+        mark += "@"
+    return mark
 
 
 def _is_hard(node: Term) -> bool:
     match node.op:
+        case Op.FIRST:
+            return True
         case Op.MUL:
             return all(arg.op is not Op.CONST for arg in node.args)
         case Op.FLOOR_DIV | Op.CEIL_DIV | Op.MOD | Op.ALIGN_UP:
@@ -140,8 +146,7 @@ def _is_hard(node: Term) -> bool:
     return False
 
 
-def _fresh(node: Term, ranges: Mapping[Term, Interval], index: int) -> Term:
-    name = f"@{index}"
+def _fresh(node: Term, ranges: Mapping[Term, Interval], name: str) -> Term:
     if isinstance(node, Bool):
         return symbol_bool(name)
     return symbol_int(name, IntDomain(ranges[node].lo, ranges[node].hi))
@@ -150,7 +155,7 @@ def _fresh(node: Term, ranges: Mapping[Term, Interval], index: int) -> Term:
 def _lemmas(
     stands_for: Mapping[Term, Term], done: Mapping[Term, Term], ranges: Mapping[Term, Interval]
 ) -> Iterator[Bool]:
-    """Facts between the new symbols: a product is at least its part, a remainder below its divisor."""
+    """Facts of the new symbols: a product is at least its part, a remainder below its divisor."""
     factors = {new: Counter(_factors(n)) for new, n in stands_for.items() if n.op is Op.MUL}
     plain = {done[node]: Counter([node]) for node in ranges if _is_factor(node, done)}
     for part, whole in permutations({**plain, **factors}.items(), 2):

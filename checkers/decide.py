@@ -35,13 +35,15 @@ from .abstraction import abstract, box_of
 from .counterexample import Counterexample, Replayer
 from .minimise import Minimiser
 from .normalise import normalise, push_negations, specialise, split
-from .readings.smtlib import script, unroll
-from .sampling import constants_of, find_failing
+from .readings.smtlib import script
+from .sampling import Sampler, constants_of
 from .solver import Limits, Options, ask, second_opinion, solver_version
+from .unrolling import unroll
 
 __all__ = ["Decision", "constant", "decide_claim"]
 
 _QUICK_RESOURCES = 400_000
+_LARGEST_UNROLLED = 4_000
 
 _Accept = Callable[[State], bool]
 
@@ -71,6 +73,9 @@ class _Outcome:
     resources: int = 0
     stands_for: Sequence[str] = ()
     queries: tuple[str, ...] = ()
+
+
+_NOTHING = _Outcome("unknown", "sampling", "sampling found no such state, which proves nothing")
 
 
 def decide_claim(claim: Claim, options: Options) -> Decision:
@@ -184,44 +189,49 @@ class _Claim:
     ) -> _Outcome:
         """A state that meets the conditions: abstraction, sampling, exact solver, in this order."""
         engine, limits = self._options.engine, limits or self._options.limits
-        found = _Outcome("unknown", "sampling", "sampling found no such state, which proves nothing")
         if engine == "sampling":
-            return self._sampled(accept, start, {}, found, tries=4000)
+            return self._sampled(accept, (start or {},), batches=3) or _NOTHING
         goal = _prepared(conditions)
         found = self._ask_abstract(goal, limits)
         if found.state == "none" or self._accepted(found, accept):
             return found
-        spurious = found.state if isinstance(found.state, Mapping) else {}
-        if engine == "auto":
-            sampled = self._sampled(accept, start, spurious, found, tries=300)
-            if sampled.engine == "sampling":
-                return sampled
-        if found.stands_for and found.state != "unknown":
+        origins = [one for one in (start, found.state) if isinstance(one, Mapping)] or [{}]
+        quick = self._sampled(accept, origins, batches=1) if engine == "auto" else None
+        if quick:
+            return quick
+        if found.stands_for and found.state != "unknown" and _is_small(goal):
             found = self._ask_exact(goal, limits)
             if found.state == "none" or self._accepted(found, accept):
                 return found
-        reason = found.reason or "the solver's state did not replay"
-        return replace(found, state="unknown", reason=reason)
+        thorough = self._sampled(accept, origins, batches=3) if engine == "auto" else None
+        reason = found.reason or "a state of the abstraction did not replay"
+        return thorough or replace(found, state="unknown", reason=reason)
 
     def _accepted(self, found: _Outcome, accept: _Accept) -> bool:
         return isinstance(found.state, Mapping) and accept(found.state)
 
+    @cached_property
+    def _samplers(self) -> dict[_Accept, Sampler]:
+        """Compiled conditions of the two searches: for an admitted state, for a failing one."""
+        admitted = all_of(*self._conditions)
+        symbols, constants = self._replayer.symbols, self._constants
+        return {
+            self._replayer.admits: Sampler(admitted, symbols, constants),
+            self._replayer.fails: Sampler(admitted & ~self._goal, symbols, constants),
+        }
+
     def _sampled(
-        self, accept: _Accept, start: State | None, spurious: State, found: _Outcome, tries: int
-    ) -> _Outcome:
-        """What was found so far, or a state found by sampling around known ones."""
-        for origin in [one for one in (start, spurious) if one] or [{}]:
-            state = find_failing(
-                accept,
-                self._replayer.symbols,
-                self._replayer.completed(origin),
-                self._constants,
-                tries,
-                self._options.seed,
-            )
+        self, accept: _Accept, origins: Sequence[State], batches: int
+    ) -> _Outcome | None:
+        """A state found by sampling around the given ones, if any."""
+        if not self._replayer.symbols:
+            return None
+        for origin in origins:
+            start = self._replayer.completed(origin)
+            state = self._samplers[accept].find(accept, start, batches, self._options.seed)
             if state:
                 return _Outcome(state, "sampling")
-        return found
+        return None
 
     def _ask_abstract(self, goal: Bool, limits: Limits) -> _Outcome:
         abstraction = abstract((goal,), box_of((goal,)))
@@ -274,6 +284,13 @@ class _Claim:
                 if self._replayer.fails({**state, symbol.name: moved}):
                     return moved
         return "unknown"
+
+
+def _is_small(goal: Bool) -> bool:
+    """Whether the goal's searches can be written out without flooding the solver."""
+    searches = [n for n in topological((goal,)) if n.op in (Op.FIRST, Op.GREATEST)]
+    size = sum(cast("int", one.value) * len(topological(one.args)) for one in searches)
+    return size <= _LARGEST_UNROLLED
 
 
 def _prepared(conditions: Sequence[Bool]) -> Bool:

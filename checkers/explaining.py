@@ -13,15 +13,15 @@ from rich.markup import escape
 from routeproof.spec.errors import InputError, RouteproofError
 from routeproof.spec.obligation import Claim, Obligation, Reach, Rows
 from routeproof.spec.terms import Bool, Term, all_of
-from routeproof.spec.text import render
 
 from .counterexample import Replayer
 from .discharge import discharge, result_of
-from .readings.smtlib import script, unroll
+from .readings.smtlib import script
 from .registry import load_obligations, pick
 from .report import print_counterexample
 from .rows import parse_json, read_value
 from .solver import Options
+from .unrolling import unroll
 
 __all__ = ["run_explain", "run_replay"]
 
@@ -93,13 +93,10 @@ def _claim(console: Console, claim: Claim, form: str) -> None:
 
 
 def formula(term: Term, form: str) -> str:
-    """The term as readable mathematics; infix text where SymPy cannot express it."""
-    from .readings.symbolic import Unsupported, latex, pretty
+    """The term as readable mathematics, through SymPy."""
+    from .readings.symbolic import latex, pretty
 
-    try:
-        text = latex(term) if form == "latex" else pretty(term)
-    except Unsupported:
-        text = render(term)
+    text = latex(term) if form == "latex" else pretty(term)
     return text if len(text) <= _LONGEST_FORMULA or form == "latex" else _cut(text)
 
 

@@ -30,9 +30,12 @@ from routeproof.spec.terms import (
     integer,
     ite,
     rebuild,
+    rename_bound,
     substitute,
     topological,
 )
+
+from .unrolling import write_out
 
 __all__ = ["normalise", "push_negations", "specialise", "split"]
 
@@ -64,6 +67,8 @@ class _Normaliser:
         if isinstance(node, Int):
             self._known[node] = self._polynomial(node, args)
             return self._sum(self._known[node])
+        if node.op is Op.GREATEST:
+            return self._search(rebuild(node, args))
         if node.op in (Op.EQ, Op.LT, Op.LE) and isinstance(node.args[0], Int):
             left, right = (self._known[arg] for arg in node.args)
             return self._relation(node.op, _add(left, right, -1))
@@ -84,7 +89,31 @@ class _Normaliser:
             case Op.ITE:
                 test, one, two = args
                 return self._choice(cast("Bool", test), self._form(one), self._form(two))
+            case Op.FIRST:
+                return self._chosen(cast("Int", self._search(rebuild(node, args))))
         return self._atom(cast("Int", rebuild(node, args)))
+
+    def _search(self, search: Term) -> Term:
+        """A search with a canonical variable; a choice of limits is a choice of searches."""
+        limit, variable, *bodies, fallback = search.args
+        if limit.op is Op.ITE:
+            test, *limits = limit.args
+            sides = []
+            for value, side in zip((TRUE, FALSE), limits, strict=True):
+                inner = substitute(tuple(bodies), {test: value})
+                sides.append(self._search(rebuild(search, (side, variable, *inner, fallback))))
+            return ite(cast("Bool", test), cast("Int", sides[0]), cast("Int", sides[1]))
+        if limit.op is Op.CONST and cast("int", limit.value) <= 1:
+            return write_out(search, 1)
+        inside = (node for node in topological(tuple(bodies)) if node.op in (Op.FIRST, Op.GREATEST))
+        return rename_bound(search, f"%{sum(1 for _ in inside)}")
+
+    def _chosen(self, term: Int) -> _Polynomial:
+        if term.op is not Op.ITE:
+            return self._atom(term)
+        test, one, two = term.args
+        sides = (self._chosen(cast("Int", side)) for side in (one, two))
+        return self._choice(cast("Bool", test), *sides)
 
     def _form(self, term: Term) -> _Polynomial:
         return self._atom(cast("Int", term))

@@ -9,14 +9,16 @@ facts, back by a proof with all run-time facts free.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 from routeproof.spec.ladder import Ladder
 from routeproof.spec.obligation import Claim, Reach, Verdict
 from routeproof.spec.terms import (
     FALSE,
     Bool,
+    Enum,
     EnumSort,
     Int,
     Op,
@@ -34,12 +36,12 @@ from routeproof.spec.text import render
 
 from .decide import Decision, decide_claim
 from .sampling import constants_of
-from .solver import Facts, Limits, Options, Undecided, solver_version
+from .solver import Facts, Limits, Literal, Options, Undecided, solver_version
 
 __all__ = ["Table", "decide_reach", "decision_table", "possible"]
 
 _GOAL = "taken"
-Literal = tuple[str, bool]
+_Row = tuple[Literal, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +81,14 @@ def possible(ladder: Ladder, outcome: str) -> Bool:
 
 
 def _instances(fact: Term, condition: Term) -> Iterator[Term]:
-    if fact not in free_symbols(condition):
+    if fact not in set(free_symbols(condition)):
         yield fact
     elif isinstance(fact, Bool):
         yield from (boolean(value=True), boolean(value=False))
     elif isinstance(fact.sort, EnumSort):
         yield from (fact.sort[member] for member in fact.sort.members)
     elif isinstance(fact, Int):
-        compared = [node for node in topological((condition,)) if fact in node.args]
+        compared = [node for node in topological((condition,)) if fact in set(node.args)]
         values = {value for node in compared for value in constants_of((node,))} or {0}
         yield from (integer(v) for v in sorted(values) if not fact.domain or v in fact.domain)
 
@@ -99,12 +101,41 @@ def decision_table(ladder: Ladder, outcome: str, limits: Limits) -> Table:
     facts = Facts(admitted, {**atoms, _GOAL: condition}, limits)
     uncovered = Facts([*admitted, condition], atoms, limits)
     primes = []
-    while isinstance(state := uncovered.ask(), dict):
-        primes.append(_prime(facts, tuple(state.items())))
+    while (state := uncovered.state()) is not None:
+        primes.append(_prime(facts, state, atoms))
         uncovered.exclude(primes[-1])
-    rows = [tuple(atoms[n] if positive else ~atoms[n] for n, positive in row) for row in primes]
+    signed = [[atoms[n] if positive else ~atoms[n] for n, positive in row] for row in primes]
+    order = {fact: index for index, fact in enumerate(ladder.static)}
+    rows = [_in_order(_merged([_positive(fact) for fact in row]), order) for row in signed]
     rows.sort(key=lambda row: [render(fact) for fact in row])
     return Table(outcome, tuple(_irredundant(rows, admitted, limits)))
+
+
+def _in_order(row: Sequence[Bool], order: Mapping[Term, int]) -> tuple[Bool, ...]:
+    """The facts in the order in which the ladder declares their fields."""
+    return tuple(sorted(row, key=lambda fact: min(order[one] for one in free_symbols(fact))))
+
+
+def _merged(row: Sequence[Bool]) -> list[Bool]:
+    """`x < c` for `x <= c and x != c`: two facts about one field that make one."""
+    kept = {fact: None for fact in row}
+    for closed in row:
+        if closed.op is Op.NOT and closed.args[0].op is Op.LT:
+            one, two = cast("tuple[Int, Int]", closed.args[0].args)
+            apart = one != two
+            if apart in kept:
+                del kept[apart], kept[closed]
+                kept[two < one] = None
+    return list(kept)
+
+
+def _positive(fact: Bool) -> Bool:
+    """`x == b` for `x != a` where an enum has two members only."""
+    if fact.op is Op.NOT and fact.args[0].op is Op.EQ:
+        left, right = fact.args[0].args
+        if isinstance(left, Enum) and len(left.members.members) == 2:
+            return left == next(one for one in left.members.members if one != right.value)
+    return fact
 
 
 def _atoms(condition: Bool) -> list[Bool]:
@@ -121,18 +152,34 @@ def _atoms(condition: Bool) -> list[Bool]:
     return [atom for atom in reversed(atoms) if isinstance(atom, Bool)]
 
 
-def _prime(facts: Facts, literals: tuple[Literal, ...]) -> tuple[Literal, ...]:
-    """A smallest part of the literals that still implies the condition."""
-    core = facts.ask(*literals, (_GOAL, False))
-    if isinstance(core, dict):
-        raise Undecided("the facts do not determine the outcome")
-    kept = [one for one in literals if one in core]
-    for literal in list(kept):
+def _prime(facts: Facts, state: Mapping[str, bool], atoms: Mapping[str, Bool]) -> _Row:
+    """A smallest part of the state's literals that still implies the condition.
+
+    Of two such parts, one found by leaving out equalities first (`x != 0` says more than `x == 3`)
+    and one found without, the shorter.
+    """
+    literals = list(state.items())
+    equalities = [one for one in literals if one[1] and atoms[one[0]].op is Op.EQ]
+    general = _reduced(facts, literals, equalities, use_core=False)
+    rows = (_reduced(facts, kept, kept, use_core=True) for kept in (general, literals))
+    return tuple(min(rows, key=len))
+
+
+def _reduced(
+    facts: Facts, literals: list[Literal], candidates: Sequence[Literal], *, use_core: bool
+) -> list[Literal]:
+    """The literals without those candidates that the condition does not need, one at a time."""
+    kept = literals
+    for literal in (None, *candidates):
         fewer = [one for one in kept if one != literal]
-        answer = facts.ask(*fewer, (_GOAL, False))
-        if not isinstance(answer, dict):
-            kept = [one for one in fewer if one in answer]
-    return tuple(kept)
+        if literal is not None and len(fewer) == len(kept):
+            continue
+        core = facts.conflict(*fewer, (_GOAL, False))
+        if core is None and literal is None:
+            raise Undecided("the facts do not determine the outcome")
+        if core is not None:
+            kept = [one for one in fewer if one in core] if use_core else fewer
+    return kept
 
 
 def _irredundant(
@@ -144,7 +191,7 @@ def _irredundant(
     kept = list(named)
     for name in named:
         others = [(other, False) for other in kept if other != name]
-        if not isinstance(facts.ask((name, True), *others), dict):
+        if facts.conflict((name, True), *others) is not None:
             kept.remove(name)
     return [named[name] for name in kept]
 

@@ -64,8 +64,12 @@ def _print(
         return
     if not table:
         console.print("  never: no Run takes it")
+    common = [fact for fact in table[0] if all(fact in row for row in table)] if table[1:] else []
+    if common:
+        console.print(f"  in every row: {escape(' and '.join(common))}")
     for number, row in enumerate(table, 1):
-        console.print(f"  {number:3}. {escape(' and '.join(row)) or 'always'}")
+        rest = [fact for fact in row if fact not in common]
+        console.print(f"  {number:3}. {escape(' and '.join(rest)) or 'always'}")
     runtime = ", ".join(fact.name for fact in ladder.runtime)
     console.print(
         f"  [green]proved[/green]: some Run takes it if and only if a row holds;"

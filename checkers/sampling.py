@@ -1,21 +1,27 @@
-"""Random search for a failing state around known admitted ones: finds faults, never proves.
+"""Random search for a state that meets a condition: finds faults and witnesses, never proves.
 
-States differ from a known one in a few symbols, drawn from the edges of the domain and from the
+States differ from a known one in some symbols, drawn from the edges of the domain and from the
 constants of the claim and their neighbours, where piecewise functions change.
 """
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Sequence
-from typing import cast
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
 
 from routeproof.spec.interpret import State, Value
-from routeproof.spec.terms import Bool, EnumSort, Float, Op, Term, topological
+from routeproof.spec.terms import Bool, EnumSort, Float, Int, Op, Term, topological
 
-__all__ = ["constants_of", "find_failing"]
+from .readings.vectorised import columns, compile_numpy, values
 
+__all__ = ["Sampler", "constants_of"]
+
+_BATCHES = (256, 4_096, 16_384)
 _FLOATS = (0.0, 1.0, -1.0, float("nan"), float("inf"))
+_Column = NDArray[Any]
 
 
 def constants_of(terms: Sequence[Term]) -> tuple[int, ...]:
@@ -28,40 +34,63 @@ def constants_of(terms: Sequence[Term]) -> tuple[int, ...]:
     return tuple(sorted({value + step for value in found for step in (-1, 0, 1)}))
 
 
-def find_failing(
-    fails: Callable[[State], bool],
-    symbols: Sequence[Term],
-    start: State,
-    constants: Sequence[int],
-    tries: int,
-    seed: int = 0,
-) -> dict[str, Value] | None:
-    """A failing state within a number of tries, or None, which says nothing."""
-    draw = random.Random(seed)  # noqa: S311 - not for secrets
-    for attempt in range(tries):
-        state = dict(start)
-        for symbol in draw.sample(list(symbols), min(len(symbols), 1 + attempt % 4)):
-            state[symbol.name] = _value(symbol, constants, draw)
-        if fails(state):
-            return state
-    return None
+class Sampler:
+    """One condition, compiled once, and the search for states that meet it."""
 
+    def __init__(self, condition: Bool, symbols: Sequence[Term], constants: Sequence[int]) -> None:
+        """Draw integers from the constants and from all magnitudes of each symbol's domain."""
+        self._program = compile_numpy([condition])
+        self._symbols = symbols
+        self._constants = constants
 
-def _value(symbol: Term, constants: Sequence[int], draw: random.Random) -> Value:
-    if isinstance(symbol, Bool):
-        return draw.random() < 0.5
-    if isinstance(symbol.sort, EnumSort):
-        return draw.choice(symbol.sort.members)
-    if isinstance(symbol, Float):
-        return draw.choice(_FLOATS)
-    domain = symbol.domain
-    if domain is None or domain.lo is None or domain.hi is None:
-        return draw.choice(constants or (0, 1, 2))
-    kind = draw.random()
-    if kind < 0.4 and constants:
-        value = draw.choice(constants)
-    else:
-        span = domain.hi - max(domain.lo, domain.rest)
-        value = domain.rest + draw.randrange(1 + (1 << draw.randrange(1 + span.bit_length())))
-    value -= value % domain.multiple_of
-    return min(max(value, domain.lo), domain.hi)
+    def find(
+        self, accept: Callable[[State], bool], start: State, batches: int, seed: int
+    ) -> dict[str, Value] | None:
+        """A state around `start` that `accept` confirms, or None, which says nothing."""
+        draw = np.random.default_rng(seed)
+        for size in _BATCHES[:batches]:
+            drawn = self._draw(start, size, draw)
+            (meets,) = self._program(drawn)
+            for row in np.flatnonzero(np.broadcast_to(meets, (size,)))[:8]:
+                state = dict(self._state(drawn, int(row)))
+                if accept(state):
+                    return state
+        return None
+
+    def _draw(self, start: State, size: int, draw: np.random.Generator) -> dict[str, _Column]:
+        base = columns(self._symbols, [start])
+        # Most rows change a few symbols, some change many.
+        rate = draw.choice([1.5, 3.0, 6.0], size) / len(self._symbols)
+        drawn = {}
+        for symbol in self._symbols:
+            fresh = self._random(symbol, size, draw)
+            old = np.broadcast_to(base[symbol.name], (size,)).astype(fresh.dtype)
+            drawn[symbol.name] = np.where(draw.random(size) < rate, fresh, old)
+        return drawn
+
+    def _random(self, symbol: Term, size: int, draw: np.random.Generator) -> _Column:
+        if isinstance(symbol, Bool):
+            return draw.random(size) < 0.5
+        if isinstance(symbol.sort, EnumSort):
+            return draw.integers(0, len(symbol.sort.members), size).astype(np.int8)
+        if isinstance(symbol, Float):
+            return draw.choice(np.array(_FLOATS, np.float32 if symbol.width == 32 else np.float64), size)
+        return self._integers(cast("Int", symbol), size, draw)
+
+    def _integers(self, symbol: Int, size: int, draw: np.random.Generator) -> _Column:
+        """Half of the values from the claim's constants, half log-uniform from the rest value."""
+        domain = symbol.domain
+        lo = -(2**62) if domain is None or domain.lo is None else max(domain.lo, -(2**63))
+        hi = 2**62 if domain is None or domain.hi is None else min(domain.hi, 2**63 - 1)
+        step, rest = (domain.multiple_of, domain.rest) if domain else (1, 0)
+        span = max(hi - rest, 0).bit_length()
+        powers = np.exp2(draw.random(size) * min(span, 62)).astype(np.int64)
+        near = np.clip(rest + powers - 1, lo, hi)
+        marks = np.array([n for n in self._constants if lo <= n <= hi] or [rest], np.int64)
+        drawn = np.where(draw.random(size) < 0.5, draw.choice(marks, size), near)
+        return drawn - drawn % step
+
+    def _state(self, drawn: dict[str, _Column], row: int) -> Iterator[tuple[str, Value]]:
+        for symbol in self._symbols:
+            (value,) = values(symbol, drawn[symbol.name][row : row + 1])
+            yield symbol.name, value

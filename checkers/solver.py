@@ -6,6 +6,7 @@ are the first limit (they repeat exactly on one build), wall clock the second, m
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,11 +16,13 @@ from routeproof.spec.errors import InputError, RouteproofError
 from routeproof.spec.interpret import Value
 from routeproof.spec.terms import Bool, EnumSort, Int, Term, Width, symbol_bool
 
+from .abstraction import unused_prefix
 from .readings.smtlib import script, symbol_name
 
 __all__ = [
     "Answer",
     "Facts",
+    "Literal",
     "Limits",
     "Options",
     "Undecided",
@@ -95,10 +98,14 @@ def second_opinion(text: str, limits: Limits) -> tuple[str, str]:
     parser = cvc5.InputParser(solver)
     parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "query")
     symbols, said = parser.getSymbolManager(), ""
-    while not (command := parser.nextCommand()).isNull():
-        said += str(command.invoke(solver, symbols))
-    words = said.split()
-    return words[-1] if words else "unknown", f"cvc5 {solver.getVersion()}"
+    try:
+        while not (command := parser.nextCommand()).isNull():
+            said += str(command.invoke(solver, symbols))
+    except RuntimeError:  # cvc5's own root; what it cannot express it does not answer
+        said = "unknown"
+    version = solver.getVersion()  # bytes in some releases
+    version = version.decode() if isinstance(version, bytes) else version
+    return (said.split() or ["unknown"])[-1], f"cvc5 {version}"
 
 
 _STATUS: Mapping[str, Literal["sat", "unsat", "unknown"]] = {"sat": "sat", "unsat": "unsat"}
@@ -124,64 +131,86 @@ def _value(symbol: Term, value: Any) -> Value:  # noqa: ANN401 - untyped library
     if isinstance(symbol, Int):
         return int(value.as_long())
     if isinstance(symbol.sort, EnumSort):
-        return str(value).strip("|").removeprefix(f"{symbol.sort.name}.")
+        return _member(symbol.sort, value)
+    if value.isNaN():
+        return math.nan
     width: Width = 32 if symbol.sort == 32 else 64  # noqa: PLR2004 - the width
     bits = z3.simplify(z3.fpToIEEEBV(value, ctx=value.ctx)).as_long()
     number: float = struct.unpack(">f" if width == 32 else ">d", bits.to_bytes(width // 8, "big"))[0]  # noqa: PLR2004
     return number
 
 
+def _member(sort: EnumSort, value: Any) -> str:  # noqa: ANN401 - untyped library
+    known = value.sort()
+    return next(
+        member for at, member in enumerate(sort.members) if known.constructor(at).eq(value.decl())
+    )
+
+
+Literal = tuple[str, bool]
+
+
 class Facts:
     """Named conditions over one set of assertions, asked about in any combination.
 
-    Keeps one solver warm: each question assumes some conditions true and some false.
+    Keeps one solver warm: each question assumes some conditions true and some false. Every
+    question raises `Undecided` when the solver gives up.
     """
 
     def __init__(
         self, assertions: Sequence[Bool], conditions: Mapping[str, Bool], limits: Limits
     ) -> None:
-        """Assert, and name each condition; the names must be plain words."""
+        """Assert, and name each condition."""
         import z3  # noqa: PLC0415 - heavy
 
-        names = {symbol_bool(name): term for name, term in conditions.items()}
-        text = script([*assertions, *(name == term for name, term in names.items())])
+        mark = unused_prefix(*assertions, *conditions.values())
+        names = {name: symbol_bool(f"{mark}{name}") for name in conditions}
+        text = script([*assertions, *(names[name] == term for name, term in conditions.items())])
         self._solver = z3.Solver(ctx=z3.Context())
         self._solver.set("rlimit", limits.resources)
         self._solver.set("timeout", int(limits.seconds * 1000))
         self._solver.from_string(text)
-        self._handles = {name: z3.Bool(name, self._solver.ctx) for name in conditions}
+        handles = {
+            name: z3.Bool(symbol_name(symbol).strip("|"), self._solver.ctx)
+            for name, symbol in names.items()
+        }
+        self._handles = handles
+        self._literals = {(name, True): handle for name, handle in handles.items()}
+        self._literals |= {(name, False): z3.Not(handle) for name, handle in handles.items()}
+        self._named = {handle.get_id(): one for one, handle in self._literals.items()}
 
-    def ask(self, *literals: tuple[str, bool]) -> dict[str, bool] | tuple[tuple[str, bool], ...]:
-        """A truth value per condition, or the literals that already contradict each other.
-
-        Raises `Undecided` when the solver gives up.
-        """
+    def state(self, *literals: Literal) -> dict[str, bool] | None:
+        """A truth value per condition that agrees with the literals, or None if there is none."""
         import z3  # noqa: PLC0415 - heavy
 
-        signed = {self._literal(one): one for one in literals}
-        status = self._solver.check(*signed)
-        if status == z3.sat:
-            model = self._solver.model()
-            return {
-                name: bool(z3.is_true(model.eval(handle, model_completion=True)))
-                for name, handle in self._handles.items()
-            }
+        if not self._satisfiable(literals):
+            return None
+        model = self._solver.model()
+        return {
+            name: bool(z3.is_true(model.eval(handle, model_completion=True)))
+            for name, handle in self._handles.items()
+        }
+
+    def conflict(self, *literals: Literal) -> frozenset[Literal] | None:
+        """Literals among the given that already contradict each other, or None if they agree."""
+        if self._satisfiable(literals):
+            return None
+        return frozenset(self._named[one.get_id()] for one in self._solver.unsat_core())
+
+    def exclude(self, literals: Sequence[Literal]) -> None:
+        """From now on, no state meets all these literals."""
+        import z3  # noqa: PLC0415 - heavy
+
+        negated = [self._literals[name, not sign] for name, sign in literals]
+        self._solver.add(z3.Or(*negated, self._solver.ctx))
+
+    def _satisfiable(self, literals: Sequence[Literal]) -> bool:
+        import z3  # noqa: PLC0415 - heavy
+
+        status = self._solver.check(*(self._literals[one] for one in literals))
         if status == z3.unknown:
             raise Undecided(self._solver.reason_unknown())
-        core = {str(literal) for literal in self._solver.unsat_core()}
-        return tuple(one for literal, one in signed.items() if str(literal) in core)
-
-    def exclude(self, literals: Sequence[tuple[str, bool]]) -> None:
-        """From now on, no answer meets all these literals."""
-        import z3  # noqa: PLC0415 - heavy
-
-        self._solver.add(z3.Not(z3.And(*map(self._literal, literals), self._solver.ctx)))
-
-    def _literal(self, literal: tuple[str, bool]) -> Any:  # noqa: ANN401 - untyped library
-        import z3  # noqa: PLC0415 - heavy
-
-        name, positive = literal
-        return self._handles[name] if positive else z3.Not(self._handles[name])
+        return bool(status == z3.sat)
 
 
 class Undecided(RouteproofError):

@@ -49,7 +49,9 @@ __all__ = [
     "maximum",
     "minimum",
     "rebuild",
+    "rename_bound",
     "saturate",
+    "show_range",
     "substitute",
     "symbol_bool",
     "symbol_enum",
@@ -128,8 +130,22 @@ class IntDomain:
 
     def __str__(self) -> str:
         """Readable range, for messages and proof axes."""
-        lo, hi = ("-oo" if self.lo is None else self.lo), ("oo" if self.hi is None else self.hi)
-        return f"{lo}..{hi}" + (f", multiple of {self.multiple_of}" if self.multiple_of > 1 else "")
+        every = f", multiple of {self.multiple_of}" if self.multiple_of > 1 else ""
+        return f"{show_range(self.lo, self.hi)}{every}"
+
+
+def show_range(lo: int | None, hi: int | None) -> str:
+    """Both ends as people write them: machine limits as powers of two, None as infinite."""
+    return f"{'-oo' if lo is None else _limit(lo)}..{'oo' if hi is None else _limit(hi)}"
+
+
+def _limit(value: int) -> str:
+    for offset in (0, 1):
+        power = abs(value) + offset
+        if power >= 2**31 and power.bit_count() == 1:
+            sign, less = ("-", "+") if value < 0 else ("", "-")
+            return f"{sign}2^{power.bit_length() - 1}{f'{less}{offset}' if offset else ''}"
+    return str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -780,6 +796,15 @@ def _rescope(
     if changed and variable.name in loose:
         raise ModelError(f"bound variable {variable.name!r} would be captured")
     return (args[0], variable, *bodies, args[-1])
+
+
+def rename_bound(search: Term, name: str) -> Term:
+    """The same search with its variable renamed; the name must not occur in it."""
+    limit, old, *bodies, fallback = search.args
+    new = _intern(Int, Op.BOUND, (), name, None, old.domain)
+    renamed = substitute(tuple(bodies), {old: new})
+    args = (limit, new, *renamed, fallback)
+    return _intern(type(search), search.op, args, search.value, search.sort)
 
 
 def rebuild(node: Term, args: tuple[Term, ...]) -> Term:

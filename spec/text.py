@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .floats import round_to
 from .terms import FloatValue, Op, Term
 
 __all__ = ["render"]
@@ -20,48 +21,76 @@ _INFIX = {
     Op.AND: (" and ", 20),
     Op.OR: (" or ", 10),
 }
-_NEGATED = {Op.EQ: " != ", Op.LT: " >= ", Op.LE: " > "}
+_FLIPPED = {Op.LT: " > ", Op.LE: " >= "}
+_NEGATED = {Op.LT: " >= ", Op.LE: " > "}
 
 
-def render(term: Term) -> str:
-    """Infix text; `a > 3` rather than `not a <= 3`, functions by their name in `spec.terms`."""
-    return _render(term, 0)
+def render(term: Term, most: int = 2_000) -> str:
+    """Infix text; `a > 3` rather than `not a <= 3`, functions by their name in `spec.terms`.
+
+    Shared parts are repeated, so beyond `most` nodes the rest is written as three dots.
+    """
+    return _Renderer(most).render(term, 0)
 
 
-def _render(term: Term, outer: int) -> str:
-    text, strength = _parts(term)
-    return f"({text})" if strength < outer else text
+class _Renderer:
+    """One rendering and the number of nodes it may still write."""
 
+    def __init__(self, most: int) -> None:
+        self._left = most
 
-def _parts(term: Term) -> tuple[str, int]:
-    match term.op:
-        case Op.SYMBOL | Op.BOUND:
-            return str(term.value), 100
-        case Op.CONST:
-            return _constant(term), 100
-        case Op.NOT:
-            return _negation(term.args[0])
-        case Op.ITE:
-            test, one, two = (_render(arg, 5) for arg in term.args)
-            return f"{one} if {test} else {two}", 4
-        case op if op in _INFIX:
-            sign, strength = _INFIX[op]
-            rest = strength if op in (Op.AND, Op.OR, Op.ADD, Op.MUL) else strength + 1
-            first, *others = term.args
-            return sign.join([_render(first, strength), *(_render(arg, rest) for arg in others)]), strength
-        case _:
-            return f"{term.op}({', '.join(_render(arg, 0) for arg in term.args)})", 100
+    def render(self, term: Term, outer: int) -> str:
+        self._left -= 1
+        if self._left < 0:
+            return "..."
+        text, strength = self._parts(term)
+        return f"({text})" if strength < outer else text
 
+    def _parts(self, term: Term) -> tuple[str, int]:
+        match term.op:
+            case Op.SYMBOL | Op.BOUND:
+                return str(term.value), 100
+            case Op.CONST:
+                return _constant(term), 100
+            case Op.NOT:
+                return self._negation(term.args[0])
+            case Op.ITE:
+                test, one, two = (self.render(arg, 5) for arg in term.args)
+                return f"{one} if {test} else {two}", 4
+            case Op.LT | Op.LE if term.args[0].op is Op.CONST:
+                return self._flipped(term, _FLIPPED[term.op]), 40
+            case op if op in _INFIX:
+                sign, strength = _INFIX[op]
+                rest = strength if op in (Op.AND, Op.OR, Op.ADD, Op.MUL) else strength + 1
+                first, *others = term.args
+                parts = [self.render(first, strength), *(self.render(a, rest) for a in others)]
+                return sign.join(parts), strength
+            case _:
+                return f"{term.op}({', '.join(self.render(arg, 0) for arg in term.args)})", 100
 
-def _negation(term: Term) -> tuple[str, int]:
-    if term.op in _NEGATED and term.args[0].sort_name != "float":
-        return _NEGATED[term.op].join(_render(arg, 41) for arg in term.args), 40
-    if term.op is Op.EQ:
-        return " != ".join(_render(arg, 41) for arg in term.args), 40
-    return f"not {_render(term, 30)}", 30
+    def _flipped(self, term: Term, sign: str) -> str:
+        """The comparison with its constant on the right."""
+        return sign.join(self.render(arg, 41) for arg in reversed(term.args))
+
+    def _negation(self, term: Term) -> tuple[str, int]:
+        sign = " != " if term.op is Op.EQ else _NEGATED.get(term.op)
+        if term.op in _NEGATED and term.args[0].op is Op.CONST:
+            sign = {Op.LT: " <= ", Op.LE: " < "}[term.op]
+            return self._flipped(term, sign), 40
+        if sign is None or (term.op is not Op.EQ and term.args[0].sort_name == "float"):
+            return f"not {self.render(term, 30)}", 30
+        return sign.join(self.render(arg, 41) for arg in term.args), 40
 
 
 def _constant(term: Term) -> str:
-    if isinstance(term.value, FloatValue):
-        return f"{term.value.number!r}{'f' if term.sort == 32 else ''}"  # noqa: PLR2004 - the width
-    return str(term.value)
+    if not isinstance(term.value, FloatValue):
+        return str(term.value)
+    number = term.value.number
+    if term.sort == 64:
+        return repr(number)
+    shortest = (f"{number:.{digits}g}" for digits in range(1, 10))
+    return next(text for text in shortest if _same_float32(float(text), number)) + "f"
+
+
+def _same_float32(one: float, two: float) -> bool:
+    return repr(round_to(one, 32)) == repr(two)

@@ -24,6 +24,7 @@ from routeproof.spec.terms import (
     all_of,
     integer,
     rebuild,
+    show_range,
     topological,
 )
 
@@ -44,6 +45,10 @@ class Interval:
         return cls(
             None if lo is None else -(-lo // step) * step, None if hi is None else hi // step * step
         )
+
+    def __str__(self) -> str:
+        """Readable range, for proof axes."""
+        return show_range(self.lo, self.hi)
 
     def __contains__(self, value: int) -> bool:
         """Whether the value lies in the range."""

@@ -1,13 +1,14 @@
 """The SMT-LIB 2 reading: a set of assertions as text that any solver reads.
 
-The text is the query: z3 is given exactly what `--format` archives and what a second solver gets.
-Enums become datatypes, floats the FloatingPoint theory, searches are unrolled (`unroll`) before.
+The text is the query: z3 is given exactly what `--smtlib` prints and what a second solver gets.
+Enums become datatypes, floats the FloatingPoint theory, searches are written out before. A `?`
+before every symbol keeps it apart from the theories' own names, which solvers let nobody redefine.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from routeproof.spec.errors import ModelError
@@ -19,17 +20,13 @@ from routeproof.spec.terms import (
     Int,
     Op,
     Term,
-    all_of,
     free_symbols,
-    integer,
-    ite,
-    rebuild,
-    substitute,
     topological,
 )
 
-__all__ = ["script", "symbol_name", "unroll"]
+__all__ = ["script", "symbol_name"]
 
+_Labels = Mapping[EnumSort, str]
 _FLOATS = {32: "8 24", 64: "11 53"}
 _EXPONENT = {4: 8, 8: 11}
 _PRELUDE = """\
@@ -40,81 +37,72 @@ _PRELUDE = """\
 """
 
 
-def unroll(roots: Sequence[Term]) -> tuple[Term, ...]:
-    """The roots with every bounded search written out as a chain of if-then-else."""
-    done: dict[Term, Term] = {}
-    for node in topological(tuple(roots)):
-        new = rebuild(node, tuple(done[arg] for arg in node.args))
-        done[node] = _written_out(new) if node.op in (Op.FIRST, Op.GREATEST) else new
-    return tuple(done[root] for root in roots)
-
-
-def _written_out(node: Term) -> Term:
-    limit, variable, *bodies, result = node.args
-    candidates: Iterable[int] = range(1, cast("int", node.value) + 1)
-    if node.op is Op.FIRST:
-        candidates = reversed(list(candidates))
-    for candidate in candidates:
-        body = substitute(tuple(bodies), {variable: integer(candidate)})
-        tried = all_of(integer(candidate) <= cast("Int", limit), cast("Bool", body[0]))
-        if node.op is Op.FIRST:
-            result = ite(tried, candidate, cast("Int", result))
-        else:
-            value, best = cast("Float", body[1]), cast("Float", result)
-            result = ite(all_of(tried, value > best), value, best)
-    return result
-
-
 def symbol_name(symbol: Term) -> str:
     """The quoted SMT-LIB name of a symbol."""
-    return f"|{symbol.name}|"
+    return _quoted(f"?{symbol.name}")
+
+
+def _quoted(name: str) -> str:
+    if "|" in name or "\\" in name:
+        raise ModelError(f"{name[1:]!r} has no SMT-LIB text: a name may not contain | or \\")
+    return f"|{name}|"
 
 
 def script(assertions: Sequence[Bool], comments: Sequence[str] = ()) -> str:
     """A complete SMT-LIB 2 script: declarations, domains, shared parts once, assertions, check."""
     nodes = topological(tuple(assertions))
     symbols = free_symbols(*assertions)
-    sorts = {node.sort for node in nodes if isinstance(node.sort, EnumSort)}
+    sorts = _labels(nodes)
     lines = [f"; {line}" for comment in comments for line in comment.splitlines()]
     lines.append("(set-logic ALL)")
-    lines += [_datatype(sort) for sort in sorted(sorts, key=lambda sort: sort.name)]
+    lines += [_datatype(sort, sorts) for sort in sorts]
     lines.append(_PRELUDE.rstrip())
     for symbol in symbols:
-        lines.append(f"(declare-fun {symbol_name(symbol)} () {_sort(symbol)})")
+        lines.append(f"(declare-fun {symbol_name(symbol)} () {_sort(symbol, sorts)})")
         lines += [f"(assert {bound})" for bound in _domain(symbol)]
-    shared, text = _shared(nodes)
+    shared, text = _shared(nodes, sorts)
     lines += shared
     lines += [f"(assert {text[assertion]})" for assertion in assertions]
     return "\n".join([*lines, "(check-sat)", ""])
 
 
-def _shared(nodes: Sequence[Term]) -> tuple[list[str], Mapping[Term, str]]:
+def _labels(nodes: Sequence[Term]) -> _Labels:
+    """A name per enum; two enums of one name are told apart by a number."""
+    sorts = dict.fromkeys(node.sort for node in nodes if isinstance(node.sort, EnumSort))
+    labels: dict[EnumSort, str] = {}
+    for sort in sorted(sorts, key=lambda sort: (sort.name, sort.members)):
+        same = sum(other.name == sort.name for other in labels)
+        labels[sort] = f"{sort.name}:{same}" if same else sort.name
+    return labels
+
+
+def _shared(nodes: Sequence[Term], sorts: _Labels) -> tuple[list[str], Mapping[Term, str]]:
     """Definitions for the nodes used more than once, and the text of every node."""
     uses = Counter(arg for node in nodes for arg in node.args)
     text: dict[Term, str] = {}
     definitions = []
     for node in nodes:
-        body = _encode(node, [text[arg] for arg in node.args])
+        body = _encode(node, [text[arg] for arg in node.args], sorts)
         if uses[node] > 1 and node.args:
             name = f"n{len(definitions)}"
-            definitions.append(f"(define-fun {name} () {_sort(node)} {body})")
+            definitions.append(f"(define-fun {name} () {_sort(node, sorts)} {body})")
             body = name
         text[node] = body
     return definitions, text
 
 
-def _datatype(sort: EnumSort) -> str:
-    members = " ".join(f"({_member(sort, member)})" for member in sort.members)
-    return f"(declare-datatypes ((|{sort.name}| 0)) (({members})))"
+def _datatype(sort: EnumSort, sorts: _Labels) -> str:
+    members = " ".join(f"({_member(sort, member, sorts)})" for member in sort.members)
+    return f"(declare-datatypes (({_quoted(f'?{sorts[sort]}')} 0)) (({members})))"
 
 
-def _member(sort: EnumSort, member: str) -> str:
-    return f"|{sort.name}.{member}|"
+def _member(sort: EnumSort, member: str, sorts: _Labels) -> str:
+    return _quoted(f"{sorts[sort]}:{member}")
 
 
-def _sort(node: Term) -> str:
+def _sort(node: Term, sorts: _Labels) -> str:
     if isinstance(node.sort, EnumSort):
-        return f"|{node.sort.name}|"
+        return _quoted(f"?{sorts[node.sort]}")
     return f"(_ FloatingPoint {_FLOATS[node.sort]})" if node.sort else node.sort_name.capitalize()
 
 
@@ -131,7 +119,7 @@ def _number(value: int) -> str:
     return str(value) if value >= 0 else f"(- {-value})"
 
 
-def _constant(node: Term) -> str:
+def _constant(node: Term, sorts: _Labels) -> str:
     match node.value:
         case FloatValue(bits):
             digits = "".join(f"{byte:08b}" for byte in bits)
@@ -142,7 +130,7 @@ def _constant(node: Term) -> str:
         case int() as value:
             return _number(value)
         case member:
-            return _member(cast("EnumSort", node.sort), str(member))
+            return _member(cast("EnumSort", node.sort), str(member), sorts)
 
 
 def _is_positive(divisor: str) -> bool:
@@ -183,12 +171,12 @@ _RELATION: dict[Op, tuple[str, str]] = {
 }
 
 
-def _encode(node: Term, args: list[str]) -> str:
+def _encode(node: Term, args: list[str], sorts: _Labels) -> str:
     match node.op:
         case Op.SYMBOL:
             return symbol_name(node)
         case Op.CONST:
-            return _constant(node)
+            return _constant(node, sorts)
         case Op.FLOOR_DIV | Op.MOD | Op.CEIL_DIV | Op.ALIGN_UP:
             return _divide(node, *args)
         case Op.MIN | Op.MAX:
@@ -202,4 +190,4 @@ def _encode(node: Term, args: list[str]) -> str:
         case op if op in _PLAIN:
             return f"({_PLAIN[op]} {' '.join(args)})"
         case _:
-            raise ModelError(f"{node.op} has no SMT-LIB text: unroll() searches first")
+            raise ModelError(f"{node.op} has no SMT-LIB text: unroll it first")

@@ -98,16 +98,25 @@ def values(term: Term, column: Column) -> list[Value]:
 
 
 def _gathered(symbol: Term, states: Sequence[State]) -> Column:
+    if any(symbol.name not in state for state in states):
+        raise InputError(f"no value for {symbol.name!r} in some state")
     found = [state[symbol.name] for state in states]
     match symbol:
         case Int():
             return np.array(found, dtype=_EXACT)
         case Enum():
-            return np.array([symbol.members.members.index(str(one)) for one in found], dtype=_CODE)
+            return np.array([_code(symbol, str(one)) for one in found], dtype=_CODE)
         case Float():
             return np.array(found, dtype=_FLOAT[64])
         case _:
             return np.array(found, dtype=_BOOL)
+
+
+def _code(symbol: Enum, member: str) -> int:
+    members = symbol.members.members
+    if member not in members:
+        raise InputError(f"{symbol.name}: {member!r} is not one of {', '.join(members)}")
+    return members.index(member)
 
 
 def _length(columns: Mapping[str, ArrayLike]) -> int:

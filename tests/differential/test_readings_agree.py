@@ -20,7 +20,7 @@ def seen(value):
     return type(value), value
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(terms(), some_states)
 def test_numpy(term, states):
     """Columns hold, state by state, what the interpreter computes."""
@@ -29,7 +29,7 @@ def test_numpy(term, states):
     assert list(map(seen, values(term, column))) == list(map(seen, expected))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(terms(EXACT, depth=3), some_states)
 def test_sympy(term, states):
     """One formula, or the closed form with its parts, has the value the interpreter computes."""

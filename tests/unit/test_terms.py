@@ -101,7 +101,7 @@ def test_terms_cannot_change():
         del a.op
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(terms())
 def test_copies_are_the_same_object(term):
     """Copying and pickling preserve identity."""
@@ -319,7 +319,7 @@ def test_substitution_replaces_outermost():
     assert substitute(((a + b) * a,), {a + b: a, a: b})[0] is a * b
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(terms(), terms(), st.data())
 def test_substitution_is_evaluation(term, replacement, data):
     """A term in place of a symbol is the term evaluated where the symbol has its value."""
@@ -331,7 +331,7 @@ def test_substitution_is_evaluation(term, replacement, data):
             assert repr(evaluate(changed, state)) == repr(evaluate(term, moved))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(terms())
 def test_rebuilding_is_the_identity(term):
     """Each node made again of its own arguments is itself, also through the constructors."""

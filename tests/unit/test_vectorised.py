@@ -271,3 +271,11 @@ def test_states_become_columns():
     back = [values(term, column) for term, column in zip(terms, found, strict=True)]
     names = [term.name for term in terms]
     assert [dict(zip(names, row, strict=True)) for row in zip(*back, strict=True)] == states
+
+
+def test_misfit_states_are_refused():
+    """A state without a symbol, or with a member that the sort has not."""
+    with pytest.raises(InputError, match="no value for 'a'"):
+        columns([a], [{"a": 1}, {}])
+    with pytest.raises(InputError, match="mode: 'none' is not one of off, slow, fast"):
+        columns([mode], [{"mode": "none"}])

@@ -19,7 +19,7 @@ from routeproof.spec.terms import TRUE, Bool, Enum, EnumSort, all_of, any_of, im
 from . import eligibility
 from .guard import Guard
 from .problem import EligibilityFacts, LadderFacts
-from .validation import is_quantized, same_name
+from .validation import is_positive_int32, is_quantized, same_name
 
 __all__ = [
     "LADDER_ERROR",
@@ -28,6 +28,7 @@ __all__ = [
     "RUNTIME_FACTS",
     "Guards",
     "LadderOutput",
+    "admitted",
     "eligibility_facts",
     "function",
     "ladder",
@@ -228,6 +229,21 @@ def older_guards(facts: LadderFacts) -> Guards:
     )
 
 
+def admitted(facts: LadderFacts) -> Mapping[str, Bool]:
+    """What a valid node and Run always satisfy; the operator's shape checks reject the rest."""
+    shape = (facts.num_heads, facts.kv_num_heads, facts.head_size, facts.sequence_length)
+    scales = (facts.k_quant_type, facts.v_quant_type)
+    return {
+        "heads, head size and query length are positive int32": all_of(
+            *(is_positive_int32(size) for size in shape)
+        ),
+        "no negative length or device version": all_of(
+            facts.kv_sequence_length >= 0, facts.device_major >= 0, facts.device_minor >= 0
+        ),
+        "quantisation types are valid": all_of(*(scale != "invalid" for scale in scales)),
+    }
+
+
 def ladder(name: str, facts: LadderFacts, guards: Guards) -> Ladder:
     """The rungs of one revision over facts that are symbols."""
     quantized = is_quantized(facts.k_quant_type, facts.v_quant_type)
@@ -251,6 +267,7 @@ def ladder(name: str, facts: LadderFacts, guards: Guards) -> Ladder:
         rungs,
         static=tuple(fact for path, fact in named.items() if path not in RUNTIME_FACTS),
         runtime=tuple(named[path] for path in RUNTIME_FACTS),
+        admitted=admitted(facts),
     )
 
 

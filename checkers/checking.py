@@ -1,4 +1,4 @@
-"""The `check` command: run obligations, report as they finish, write reports whole or not at all."""
+"""The `check` command: run obligations, report as they finish, write each report whole."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
@@ -20,7 +21,7 @@ from .registry import closest, load_obligations, select_obligations
 from .report import dump, exit_status, print_result, print_summary, to_json
 from .solver import Options
 
-__all__ = ["destinations", "run_check"]
+__all__ = ["Request", "destinations", "run_check"]
 
 FORMATS = ("text", "json")
 
@@ -40,23 +41,26 @@ def destinations(outputs: Sequence[str]) -> list[tuple[str, Path]]:
     return found
 
 
-def run_check(
-    patterns: Sequence[str],
-    files: Sequence[Path],
-    options: Options,
-    jobs: int,
-    form: str,
-    outputs: Sequence[tuple[str, Path]],
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to decide: ids and globs, files of the user's own, how, and by how many workers."""
+
+    patterns: Sequence[str]
+    files: Sequence[Path]
+    options: Options
+    jobs: int
+
+
+def run_check(request: Request, form: str, outputs: Sequence[tuple[str, Path]]) -> int:
     """Decide the chosen obligations; the exit status says whether all is as expected."""
-    chosen = select_obligations(load_obligations(files), patterns)
+    chosen = select_obligations(load_obligations(request.files), request.patterns)
     order = [one.id for one in chosen]
     started = time.monotonic()
     console = Console(soft_wrap=True)
     done: dict[str, Result] = {}
     interrupted = False
     try:
-        with closing(run(chosen, files, options, min(jobs, len(chosen)))) as arriving:
+        with closing(run(chosen, request.files, request.options, request.jobs)) as arriving:
             for result in _in_order(_with_progress(arriving, len(chosen)), order, done):
                 if form == "text":
                     print_result(console, result)
@@ -94,7 +98,12 @@ def _with_progress(arriving: Iterator[Result], total: int) -> Iterator[Result]:
     if not console.is_terminal:
         yield from arriving
         return
-    columns = (BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("{task.description}"))
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("{task.description}"),
+    )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total)
         for result in arriving:

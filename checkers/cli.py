@@ -53,7 +53,9 @@ def main() -> None:
         click.echo(f"routeproof: {error}", err=True)
         sys.exit(70 if error.code.startswith("RP9") else 2)
     except OSError as error:
-        click.echo(f"routeproof: {error.filename or ''}: {error.strerror}".replace(" :", ""), err=True)
+        click.echo(
+            f"routeproof: {error.filename or ''}: {error.strerror}".replace(" :", ""), err=True
+        )
         sys.exit(2)
     except Exception:  # noqa: BLE001 - the last line of defence
         click.echo(f"routeproof: internal error\n{traceback.format_exc()}", err=True)
@@ -78,26 +80,70 @@ def _split(targets: tuple[str, ...]) -> tuple[list[str], list[Path]]:
 
 @commands.command()
 @click.argument("targets", nargs=-1, metavar="[ID | GLOB | FILE.py]...")
-@click.option("--engine", type=click.Choice(["auto", "smt", "sampling"]), default="auto",
-              help="auto: all; smt: solver only; sampling: look for faults, prove nothing.")
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "smt", "sampling"]),
+    default="auto",
+    help="auto: all; smt: solver only; sampling: look for faults, prove nothing.",
+)
 @click.option("--second-solver", is_flag=True, help="Ask cvc5 about each proof too.")
-@click.option("--timeout", type=click.FloatRange(min=0.01), default=20.0, show_default=True,
-              help="Seconds per obligation; over it is unknown.")
-@click.option("--rlimit", type=click.IntRange(min=1), default=30_000_000, show_default=True,
-              help="Solver resource units per query, the first limit to bind.")
-@click.option("--memory", type=click.IntRange(min=64), default=1024, show_default=True,
-              help="Solver memory per process (MiB).")
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True,
-              help="Seed of solver and sampling.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0.01),
+    default=60.0,
+    show_default=True,
+    help="Seconds per obligation; over it is unknown.",
+)
+@click.option(
+    "--rlimit",
+    type=click.IntRange(min=1),
+    default=30_000_000,
+    show_default=True,
+    help="Solver resource units per query, the first limit to bind.",
+)
+@click.option(
+    "--memory",
+    type=click.IntRange(min=64),
+    default=1024,
+    show_default=True,
+    help="Solver memory per process (MiB).",
+)
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    help="Seed of solver and sampling.",
+)
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes [default: cores].")
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text",
-              show_default=True, help="What goes to standard output.")
-@click.option("--output", "outputs", multiple=True, metavar="[FORMAT=]FILE",
-              help="Also write a report; repeatable. FORMAT defaults to the file's ending.")
-def check(targets: tuple[str, ...], form: str, outputs: tuple[str, ...], jobs: int | None,
-          engine: str, second_solver: bool, timeout: float, rlimit: int, memory: int,
-          seed: int) -> int:
-    """Decide obligations and compare each verdict with the expected one.
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="What goes to standard output.",
+)
+@click.option(
+    "--output",
+    "outputs",
+    multiple=True,
+    metavar="[FORMAT=]FILE",
+    help="Also write a report; repeatable. FORMAT defaults to the file's ending.",
+)
+def check(
+    targets: tuple[str, ...],
+    form: str,
+    outputs: tuple[str, ...],
+    jobs: int | None,
+    engine: str,
+    second_solver: bool,
+    timeout: float,
+    rlimit: int,
+    memory: int,
+    seed: int,
+) -> int:
+    r"""Decide obligations and compare each verdict with the expected one.
 
     \b
     routeproof check
@@ -109,8 +155,8 @@ def check(targets: tuple[str, ...], form: str, outputs: tuple[str, ...], jobs: i
 
     patterns, files = _split(targets)
     options = Options(Limits(rlimit, timeout, memory), seed, engine, second_solver)  # type: ignore[arg-type]
-    return run_check(patterns, files, options, jobs or os.cpu_count() or 1, form,
-                     destinations(outputs))
+    request = Request(patterns, files, options, jobs or os.cpu_count() or 1)
+    return run_check(request, form, destinations(outputs))
 
 
 @commands.command("list")
@@ -125,8 +171,16 @@ def list_command(targets: tuple[str, ...], form: str) -> None:
     if form == "json":
         from .report import SCHEMA_VERSION, dump
 
-        rows = [{"id": one.id, "title": one.title, "source": str(one.source),
-                 "expected": str(one.expected), "location": one.location} for one in chosen]
+        rows = [
+            {
+                "id": one.id,
+                "title": one.title,
+                "source": str(one.source),
+                "expected": str(one.expected),
+                "location": one.location,
+            }
+            for one in chosen
+        ]
         click.echo(dump({"schema_version": SCHEMA_VERSION, "obligations": rows}), nl=False)
         return
     width = max((len(one.id) for one in chosen), default=0)
@@ -137,13 +191,13 @@ def list_command(targets: tuple[str, ...], form: str) -> None:
 @commands.command("eval")
 @click.argument("name")
 def eval_command(name: str) -> None:
-    """Apply a modelled function to JSON lines: {"in": {...}} in, its outputs out.
+    r"""Apply a modelled function to JSON lines: {"in": {...}} in, its outputs out.
 
     \b
     echo '{"in": {"batch_size": 1, ...}}' | routeproof eval ort.gqa.classifier
     """
-    from .rows import Evaluator, parse_json, write_row
     from .registry import load_function
+    from .rows import Evaluator, parse_json, write_row
 
     evaluate = Evaluator(load_function(name))
     for number, line in enumerate(sys.stdin.buffer, 1):
@@ -157,9 +211,9 @@ def eval_command(name: str) -> None:
 @click.argument("outcome")
 @click.option("--revision", help="Revision of the ladder [default: all].")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-@click.option("--timeout", type=click.FloatRange(min=0.01), default=20.0, show_default=True)
+@click.option("--timeout", type=click.FloatRange(min=0.01), default=60.0, show_default=True)
 def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: float) -> int:
-    """Show when a route can run, as a proved decision table over partition-time facts.
+    r"""Show when a route can run, as a proved decision table over partition-time facts.
 
     \b
     routeproof reach ort.gqa unfused
@@ -177,7 +231,7 @@ def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: f
 @click.option("--smtlib", is_flag=True, help="Print the query as SMT-LIB 2 text instead.")
 @click.option("--latex", is_flag=True, help="Print the formulas as LaTeX instead.")
 def explain(subject: str, files: tuple[Path, ...], smtlib: bool, latex: bool) -> int:
-    """Tell the whole story of an obligation, or what an error code means.
+    r"""Tell the whole story of an obligation, or what an error code means.
 
     \b
     routeproof explain ort.gqa.reach.unfused.flash-without-head-size
@@ -199,5 +253,3 @@ def replay(path: Path, files: tuple[Path, ...]) -> int:
     from .explaining import run_replay
 
     return run_replay(path, files)
-
-

@@ -64,7 +64,7 @@ class Replayer:
     def in_domain(self, state: State) -> bool:
         """Whether every integer lies in its declared domain."""
         return all(
-            symbol.domain is None or state[symbol.name] in symbol.domain
+            symbol.domain is None or int(state[symbol.name]) in symbol.domain
             for symbol in self.symbols
             if isinstance(symbol, Int)
         )

@@ -99,13 +99,15 @@ class _Claim:
 
     def decide(self) -> Decision:
         """Vacuity, then the goal."""
-        admitted = self._search(self._conditions, self._replayer.admits)
+        admitted = self._search(_normal(self._conditions), self._replayer.admits)
         if admitted.state == "none":
-            return self._decision(Verdict.VACUOUS, admitted, reason="the assumptions admit no state")
+            return self._decision(
+                Verdict.VACUOUS, admitted, reason="the assumptions admit no state"
+            )
         if admitted.state == "unknown":
             reason = f"no admitted state found: {admitted.reason}"
             return self._decision(Verdict.UNKNOWN, admitted, reason=reason)
-        witness = cast("State", admitted.state)
+        witness = admitted.state
         failing = self._failing(witness)
         match failing.state:
             case "none":
@@ -118,15 +120,16 @@ class _Claim:
 
     def _failing(self, witness: State) -> _Outcome:
         """A state that breaks the goal: the goal as a whole if that is easy, else part by part."""
-        *conditions, goal = normalise((*self._conditions, self._goal))
-        known = cast("list[Bool]", conditions)
-        parts = split(cast("Bool", goal))
+        *known, goal = _normal((*self._conditions, self._goal))
+        parts = split(goal)
         limits = self._options.limits
         quick = replace(limits, resources=min(limits.resources, _QUICK_RESOURCES))
-        whole = self._search((*known, ~goal), self._replayer.fails, witness, quick if parts[1:] else limits)
+        whole = self._search(
+            (*known, ~goal), self._replayer.fails, witness, quick if parts[1:] else limits
+        )
         if whole.state != "unknown" or not parts[1:]:
             return whole
-        outcome = replace(whole, state="none", reason="", resources=0)
+        outcome = _Outcome("none", "smt", stands_for=whole.stands_for)
         for part in parts:
             found = self._search((*known, ~part), self._replayer.fails, witness, limits)
             if found.state != "none":
@@ -162,7 +165,7 @@ class _Claim:
         witness: State | None = None,
     ) -> Decision:
         envelope = self._claim.envelope
-        box = box_of((_prepared(self._conditions),))
+        box = box_of((_prepared(_normal(self._conditions)),))
         return Decision(
             verdict,
             outcome.engine,
@@ -187,7 +190,7 @@ class _Claim:
         start: State | None = None,
         limits: Limits | None = None,
     ) -> _Outcome:
-        """A state that meets the conditions: abstraction, sampling, exact solver, in this order."""
+        """A state that meets the normalised conditions: abstraction, sampling, exact solver."""
         engine, limits = self._options.engine, limits or self._options.limits
         if engine == "sampling":
             return self._sampled(accept, (start or {},), batches=3) or _NOTHING
@@ -220,9 +223,7 @@ class _Claim:
             self._replayer.fails: Sampler(admitted & ~self._goal, symbols, constants),
         }
 
-    def _sampled(
-        self, accept: _Accept, origins: Sequence[State], batches: int
-    ) -> _Outcome | None:
+    def _sampled(self, accept: _Accept, origins: Sequence[State], batches: int) -> _Outcome | None:
         """A state found by sampling around the given ones, if any."""
         if not self._replayer.symbols:
             return None
@@ -237,7 +238,9 @@ class _Claim:
         abstraction = abstract((goal,), box_of((goal,)))
         stands = abstraction.stands_for.items()
         readable = tuple(f"{new.name} = {_shortened(render(node))}" for new, node in stands)
-        return self._ask((*abstraction.lemmas, cast("Bool", abstraction.roots[0])), readable, limits)
+        return self._ask(
+            (*abstraction.lemmas, cast("Bool", abstraction.roots[0])), readable, limits
+        )
 
     def _ask_exact(self, goal: Bool, limits: Limits) -> _Outcome:
         return self._ask(cast("tuple[Bool, ...]", unroll((goal,))), (), limits)
@@ -268,13 +271,15 @@ class _Claim:
     ) -> int | Literal["none", "unknown"]:
         """Whether a value nearer to rest fails with every other symbol fixed."""
         value = int(state[symbol.name])
-        nearer = all_of(symbol < value, symbol >= rest) if value > rest else all_of(
-            symbol > value, symbol <= rest
+        nearer = (
+            all_of(symbol < value, symbol >= rest)
+            if value > rest
+            else all_of(symbol > value, symbol <= rest)
         )
         fixed = {one: constant(one, state[one.name]) for one in self._replayer.symbols}
         del fixed[symbol]
         conditions = substitute((*self._conditions, ~self._goal), fixed)
-        goal = _prepared((nearer, *cast("tuple[Bool, ...]", conditions)))
+        goal = _prepared(_normal((nearer, *cast("tuple[Bool, ...]", conditions))))
         for ask_one in (self._ask_abstract, self._ask_exact):
             found = ask_one(goal, self._options.limits)
             if found.state == "none":
@@ -293,11 +298,15 @@ def _is_small(goal: Bool) -> bool:
     return size <= _LARGEST_UNROLLED
 
 
+def _normal(conditions: Sequence[Bool]) -> list[Bool]:
+    return cast("list[Bool]", list(normalise(tuple(conditions))))
+
+
 def _prepared(conditions: Sequence[Bool]) -> Bool:
-    """The conjunction in the form that the abstraction reads best."""
-    parts = cast("tuple[Bool, ...]", normalise(tuple(conditions)))
-    special = specialise(push_negations(all_of(*parts)))
-    return push_negations(cast("Bool", normalise((special,))[0]))
+    """The conjunction of normalised conditions in the form that the abstraction reads best."""
+    plain = push_negations(all_of(*conditions))
+    special = specialise(plain)
+    return plain if special is plain else push_negations(_normal((special,))[0])
 
 
 def constant(symbol: Term, value: Value) -> Term:

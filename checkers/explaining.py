@@ -49,11 +49,15 @@ def run_explain(subject: str, files: Sequence[Path], form: str) -> int:
     if isinstance(statement, Claim):
         _claim(console, statement, form)
     elif isinstance(statement, Reach):
-        console.print(f"[bold]statement[/bold]\n  when some Run takes {statement.outcome!r} on "
-                      f"{statement.ladder.name}, as a table of prime rows, none redundant")
+        console.print(
+            f"[bold]statement[/bold]\n  when some Run takes {statement.outcome!r} on "
+            f"{statement.ladder.name}, as a table of prime rows, none redundant"
+        )
     elif isinstance(statement, Rows):
-        console.print(f"[bold]statement[/bold]\n  {statement.function} reproduces every row of "
-                      f"{statement.resource}")
+        console.print(
+            f"[bold]statement[/bold]\n  {statement.function} reproduces every row of "
+            f"{statement.resource}"
+        )
     _story(console, obligation)
     return 0
 
@@ -114,7 +118,9 @@ def _story(console: Console, obligation: Obligation) -> None:
     for bound in decision.conditional_on:
         console.print(f"[bold]conditional on[/bold]\n  {escape(bound)}")
     console.print("[bold]how it was decided[/bold]")
-    console.print(f"  engine {decision.engine}, {result.seconds:.2f} s, {decision.evidence.get('solver', '')}")
+    console.print(
+        f"  engine {decision.engine}, {result.seconds:.2f} s, {decision.evidence.get('solver', '')}"
+    )
     for line in _list(decision.evidence.get("stands_for")):
         console.print(f"  abstracted: {escape(line)}")
     for row in _list(decision.evidence.get("table")):

@@ -40,7 +40,7 @@ class Minimiser:
         current = dict(state)
         changed = True
         while changed:
-            changed = any([self._shrink(symbol, current) for symbol in self.symbols])
+            changed = sum(self._shrink(symbol, current) for symbol in self.symbols) > 0
         return self._settled(current)
 
     def _settled(self, current: dict[str, Value]) -> tuple[dict[str, Value], tuple[str, ...]]:

@@ -134,7 +134,9 @@ class _Normaliser:
         padded = op is Op.ALIGN_UP
         whole = {m: c for m, c in form.items() if step > 0 and _is_multiple(m, c, step, padded)}
         rest = self._sum(_add(form, whole, -1))
-        rounded = {Op.FLOOR_DIV: operator.floordiv, Op.CEIL_DIV: ceil_div, Op.ALIGN_UP: align_up}[op]
+        rounded = {Op.FLOOR_DIV: operator.floordiv, Op.CEIL_DIV: ceil_div, Op.ALIGN_UP: align_up}[
+            op
+        ]
         outside = whole if op is Op.ALIGN_UP else {m: c // step for m, c in whole.items()}
         return _add(self._atom(rounded(rest, divisor)), outside, 1)
 

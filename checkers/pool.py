@@ -10,7 +10,7 @@ import multiprocessing
 import time
 import traceback
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -57,7 +57,7 @@ class _Worker:
 
 def run(
     obligations: Sequence[Obligation], files: Sequence[Path], options: Options, jobs: int
-) -> Iterator[Result]:
+) -> Generator[Result]:
     """Results as they come, in no particular order; closing the iterator ends every worker."""
     waiting = deque(obligations)
     workers: list[_Worker] = []

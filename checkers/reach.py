@@ -36,12 +36,12 @@ from routeproof.spec.text import render
 
 from .decide import Decision, decide_claim
 from .sampling import constants_of
-from .solver import Facts, Limits, Literal, Options, Undecided, solver_version
+from .solver import Facts, Limits, Options, SignedFact, UndecidedError, solver_version
 
 __all__ = ["Table", "decide_reach", "decision_table", "possible"]
 
 _GOAL = "taken"
-_Row = tuple[Literal, ...]
+_Row = tuple[SignedFact, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def _instances(fact: Term, condition: Term) -> Iterator[Term]:
 
 
 def decision_table(ladder: Ladder, outcome: str, limits: Limits) -> Table:
-    """The table; raises `Undecided` when the solver gives up on a part of it."""
+    """The table; raises `UndecidedError` when the solver gives up on a part of it."""
     condition = possible(ladder, outcome)
     admitted = list(ladder.admitted.values())
     atoms = {f"f{index}": atom for index, atom in enumerate(_atoms(condition))}
@@ -118,7 +118,7 @@ def _in_order(row: Sequence[Bool], order: Mapping[Term, int]) -> tuple[Bool, ...
 
 def _merged(row: Sequence[Bool]) -> list[Bool]:
     """`x < c` for `x <= c and x != c`: two facts about one field that make one."""
-    kept = {fact: None for fact in row}
+    kept = dict.fromkeys(row)
     for closed in row:
         if closed.op is Op.NOT and closed.args[0].op is Op.LT:
             one, two = cast("tuple[Int, Int]", closed.args[0].args)
@@ -161,13 +161,13 @@ def _prime(facts: Facts, state: Mapping[str, bool], atoms: Mapping[str, Bool]) -
     literals = list(state.items())
     equalities = [one for one in literals if one[1] and atoms[one[0]].op is Op.EQ]
     general = _reduced(facts, literals, equalities, use_core=False)
-    rows = (_reduced(facts, kept, kept, use_core=True) for kept in (general, literals))
-    return tuple(min(rows, key=len))
+    one, two = (_reduced(facts, kept, kept, use_core=True) for kept in (general, literals))
+    return tuple(one if len(one) <= len(two) else two)
 
 
 def _reduced(
-    facts: Facts, literals: list[Literal], candidates: Sequence[Literal], *, use_core: bool
-) -> list[Literal]:
+    facts: Facts, literals: list[SignedFact], candidates: Sequence[SignedFact], *, use_core: bool
+) -> list[SignedFact]:
     """The literals without those candidates that the condition does not need, one at a time."""
     kept = literals
     for literal in (None, *candidates):
@@ -176,7 +176,7 @@ def _reduced(
             continue
         core = facts.conflict(*fewer, (_GOAL, False))
         if core is None and literal is None:
-            raise Undecided("the facts do not determine the outcome")
+            raise UndecidedError("the facts do not determine the outcome")
         if core is not None:
             kept = [one for one in fewer if one in core] if use_core else fewer
     return kept
@@ -201,8 +201,10 @@ def decide_reach(statement: Reach, options: Options) -> Decision:
     ladder, outcome = statement.ladder, statement.outcome
     try:
         table = decision_table(ladder, outcome, options.limits)
-    except Undecided as error:
-        return Decision(Verdict.UNKNOWN, "table", error.args[0], evidence={"solver": solver_version()})
+    except UndecidedError as error:
+        return Decision(
+            Verdict.UNKNOWN, "table", error.args[0], evidence={"solver": solver_version()}
+        )
     claim = Claim(
         {
             "each row has a Run": implies(table.condition, possible(ladder, outcome)),

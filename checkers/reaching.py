@@ -32,7 +32,8 @@ def run_reach(name: str, outcome: str, revision: str | None, form: str, options:
     else:
         console = Console(soft_wrap=True, highlight=False)
         for key, decision in tables.items():
-            _print(console, name, outcome, key, ladders[key], decision)
+            title = f"[bold]{escape(outcome)}[/bold] on {name}, {key} ladder"
+            _print(console, title, ladders[key], decision)
     verdicts = {decision.verdict for decision in tables.values()}
     return 0 if verdicts == {Verdict.PROVED} else 3 if Verdict.UNKNOWN in verdicts else 1
 
@@ -54,10 +55,8 @@ def _document(name: str, outcome: str, tables: dict[str, Decision]) -> dict[str,
     }
 
 
-def _print(
-    console: Console, name: str, outcome: str, revision: str, ladder: Ladder, decision: Decision
-) -> None:
-    console.print(f"[bold]{escape(outcome)}[/bold] on {name}, {revision} ladder")
+def _print(console: Console, title: str, ladder: Ladder, decision: Decision) -> None:
+    console.print(title)
     table = decision.evidence.get("table")
     if decision.verdict is not Verdict.PROVED or not isinstance(table, list):
         console.print(f"  {decision.verdict}: {escape(decision.reason)}\n")
@@ -70,10 +69,11 @@ def _print(
     for number, row in enumerate(table, 1):
         rest = [fact for fact in row if fact not in common]
         console.print(f"  {number:3}. {escape(' and '.join(rest)) or 'always'}")
+    given = "; ".join(decision.assumptions) or "any facts"
     runtime = ", ".join(fact.name for fact in ladder.runtime)
     console.print(
-        f"  [green]proved[/green]: some Run takes it if and only if a row holds;"
-        f" each row is prime, none is redundant"
-        f"\n  [dim]for all states with: {escape('; '.join(decision.assumptions)) or 'any facts'}[/dim]"
-        f"\n  [dim]free at run time: {escape(runtime)}[/dim]\n"
+        "  [green]proved[/green]: some Run takes it if and only if a row holds;"
+        " each row is prime, none is redundant"
     )
+    console.print(f"  [dim]for all states with: {escape(given)}[/dim]")
+    console.print(f"  [dim]free at run time: {escape(runtime)}[/dim]\n")

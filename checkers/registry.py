@@ -89,7 +89,9 @@ def load_obligations(files: Sequence[Path] = ()) -> dict[str, Obligation]:
     return found
 
 
-def select_obligations(known: Mapping[str, Obligation], patterns: Sequence[str]) -> list[Obligation]:
+def select_obligations(
+    known: Mapping[str, Obligation], patterns: Sequence[str]
+) -> list[Obligation]:
     """The obligations that match any of the ids or globs (none given: all), in order."""
     for pattern in patterns:
         if not any(fnmatchcase(one, pattern) for one in known):
@@ -103,7 +105,9 @@ def select_obligations(known: Mapping[str, Obligation], patterns: Sequence[str])
 
 def _installed() -> Iterator[ModuleType]:
     package = importlib.import_module(_PROOFS)
-    for info in sorted(pkgutil.walk_packages(package.__path__, f"{_PROOFS}."), key=lambda i: i.name):
+    for info in sorted(
+        pkgutil.walk_packages(package.__path__, f"{_PROOFS}."), key=lambda i: i.name
+    ):
         yield importlib.import_module(info.name)
 
 

@@ -119,15 +119,14 @@ def print_result(console: Console, result: Result) -> None:
     mark, colour = ("✓", _COLOURS[verdict]) if good else ("✗", "red")
     if verdict is Verdict.UNKNOWN:
         mark, colour = "?", "yellow"
-    time = f" [dim]{result.decision.engine} {result.seconds:.2f}s[/dim]" if console.is_terminal else ""
-    console.print(
-        f"[{colour}]{mark} {verdict:9}[/] {escape(result.id)} [dim]{escape(result.title)}[/dim]{time}",
-        soft_wrap=True,
-    )
+    head = f"[{colour}]{mark} {verdict:9}[/] {escape(result.id)} [dim]{escape(result.title)}[/dim]"
+    time = f"{result.decision.engine} {result.seconds:.2f}s" if console.is_terminal else ""
+    console.print(f"{head} [dim]{time}[/dim]".rstrip(), soft_wrap=True)
     found = result.decision.counterexample
     if good:
-        if found:
-            console.print(f"             [dim]at {escape(_at(found))}[/dim]", soft_wrap=True)
+        said = f"at {_at(found)}" if found else _scope(result)
+        if said:
+            console.print(f"            [dim]{escape(said)}[/dim]", soft_wrap=True)
         return
     reason = f": {result.decision.reason}" if result.decision.reason else ""
     console.print(f"    expected {result.expected}{escape(reason)}", soft_wrap=True)
@@ -135,6 +134,20 @@ def print_result(console: Console, result: Result) -> None:
     console.print(f"    {escape(result.location)}", soft_wrap=True)
     if found:
         print_counterexample(console, found)
+
+
+def _scope(result: Result) -> str:
+    """What a proof is about: how many inputs, under which conditions."""
+    decision = result.decision
+    if decision.verdict is not Verdict.PROVED:
+        return decision.reason
+    given = "; ".join(decision.assumptions)
+    inputs = f"for all values of {len(decision.axes)} inputs"
+    conditional = f", conditional on {'; '.join(decision.conditional_on)}"
+    return (
+        f"{inputs}{f' given: {given}' if given else ''}"
+        f"{conditional if decision.conditional_on else ''}"
+    )
 
 
 def _at(found: Counterexample) -> str:
@@ -165,8 +178,8 @@ def print_counterexample(console: Console, found: Counterexample, *, full: bool 
     shows = {n: v for n, v in found.shows.items() if full or _away(v)}
     for label, part in (("input", inputs), ("gives", shows)):
         for name, value in part.items():
-            table.add_row(f"      {label}", escape(name), show(value))
-            label = ""
+            first = name == next(iter(part))
+            table.add_row(f"      {label if first else ''}", escape(name), show(value))
     for name in found.broken:
         table.add_row("      breaks", escape(name), "")
     console.print(table)

@@ -152,7 +152,9 @@ def _write(node: object, values: Iterator[Value]) -> Json:
     if isinstance(node, EnumSet):
         flags = {member: next(values) for member in node.present}
         return [member for member, present in flags.items() if present]
-    return {field.name: _write(getattr(node, field.name), values) for field in fields(cast("Any", node))}
+    return {
+        field.name: _write(getattr(node, field.name), values) for field in fields(cast("Any", node))
+    }
 
 
 def _lines(rows: Rows) -> Iterable[str]:

@@ -13,24 +13,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from routeproof.spec.interpret import State, Value
-from routeproof.spec.terms import Bool, EnumSort, Float, Int, Op, Term, topological
+from routeproof.spec.terms import Bool, EnumSort, Float, Int, IntDomain, Op, Term, topological
 
 from .readings.vectorised import columns, compile_numpy, values
 
 __all__ = ["Sampler", "constants_of"]
 
 _BATCHES = (256, 4_096, 16_384)
+_INT64 = np.iinfo(np.int64)
 _FLOATS = (0.0, 1.0, -1.0, float("nan"), float("inf"))
 _Column = NDArray[Any]
 
 
 def constants_of(terms: Sequence[Term]) -> tuple[int, ...]:
     """The integer constants of the terms with their neighbours, in ascending order."""
-    found = {
-        cast("int", node.value)
-        for node in topological(tuple(terms))
-        if node.op is Op.CONST and isinstance(node.value, int) and not isinstance(node.value, bool)
-    }
+    constants = (node for node in topological(tuple(terms)) if node.op is Op.CONST)
+    found = {cast("int", node.value) for node in constants if isinstance(node, Int)}
     return tuple(sorted({value + step for value in found for step in (-1, 0, 1)}))
 
 
@@ -64,7 +62,9 @@ class Sampler:
         drawn = {}
         for symbol in self._symbols:
             fresh = self._random(symbol, size, draw)
-            old = np.broadcast_to(base[symbol.name], (size,)).astype(fresh.dtype)
+            old = np.broadcast_to(base[symbol.name], (size,))
+            if old.dtype == object:
+                fresh = fresh.astype(object)
             drawn[symbol.name] = np.where(draw.random(size) < rate, fresh, old)
         return drawn
 
@@ -74,21 +74,27 @@ class Sampler:
         if isinstance(symbol.sort, EnumSort):
             return draw.integers(0, len(symbol.sort.members), size).astype(np.int8)
         if isinstance(symbol, Float):
-            return draw.choice(np.array(_FLOATS, np.float32 if symbol.width == 32 else np.float64), size)
+            return draw.choice(
+                np.array(_FLOATS, np.float32 if symbol.width == 32 else np.float64), size
+            )
         return self._integers(cast("Int", symbol), size, draw)
 
     def _integers(self, symbol: Int, size: int, draw: np.random.Generator) -> _Column:
-        """Half of the values from the claim's constants, half log-uniform from the rest value."""
-        domain = symbol.domain
-        lo = -(2**62) if domain is None or domain.lo is None else max(domain.lo, -(2**63))
-        hi = 2**62 if domain is None or domain.hi is None else min(domain.hi, 2**63 - 1)
-        step, rest = (domain.multiple_of, domain.rest) if domain else (1, 0)
-        span = max(hi - rest, 0).bit_length()
-        powers = np.exp2(draw.random(size) * min(span, 62)).astype(np.int64)
-        near = np.clip(rest + powers - 1, lo, hi)
+        """Half of the values from the claim's constants, half log-uniform around the rest value."""
+        domain = symbol.domain or IntDomain()
+        lo = _INT64.min if domain.lo is None else max(domain.lo, _INT64.min)
+        hi = _INT64.max if domain.hi is None else min(domain.hi, _INT64.max)
+        rest, step = domain.rest, domain.multiple_of
+        if lo > hi or not lo <= rest <= hi:
+            return np.full(size, rest, object)
+        steps = np.exp2(draw.random(size) * 62).astype(np.int64) - 1
+        steps = np.where((draw.random(size) < 0.3) & (lo < rest), -steps, steps)
+        # Python's bounds keep the sum inside int64.
+        near = rest + np.clip(steps, max(lo - rest, -(2**62)), min(hi - rest, 2**62))
         marks = np.array([n for n in self._constants if lo <= n <= hi] or [rest], np.int64)
-        drawn = np.where(draw.random(size) < 0.5, draw.choice(marks, size), near)
-        return drawn - drawn % step
+        drawn: _Column = np.where(draw.random(size) < 0.5, draw.choice(marks, size), near)
+        multiples: _Column = drawn - drawn % step
+        return multiples
 
     def _state(self, drawn: dict[str, _Column], row: int) -> Iterator[tuple[str, Value]]:
         for symbol in self._symbols:

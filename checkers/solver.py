@@ -22,10 +22,10 @@ from .readings.smtlib import script, symbol_name
 __all__ = [
     "Answer",
     "Facts",
-    "Literal",
     "Limits",
     "Options",
-    "Undecided",
+    "SignedFact",
+    "UndecidedError",
     "ask",
     "second_opinion",
     "solver_version",
@@ -63,14 +63,14 @@ class Answer:
 
 def solver_version() -> str:
     """Name and version of the solver."""
-    import z3  # noqa: PLC0415 - heavy
+    import z3
 
     return f"z3 {z3.get_version_string()}"
 
 
 def ask(text: str, symbols: Sequence[Term], limits: Limits, seed: int = 0) -> Answer:
     """Give the script to z3; running out of any limit is `unknown`, never an exception."""
-    import z3  # noqa: PLC0415 - heavy
+    import z3
 
     z3.set_param("memory_max_size", limits.megabytes)
     solver = z3.SimpleSolver(ctx=z3.Context())
@@ -90,7 +90,7 @@ def ask(text: str, symbols: Sequence[Term], limits: Limits, seed: int = 0) -> An
 def second_opinion(text: str, limits: Limits) -> tuple[str, str]:
     """What cvc5 says of the same script (`sat`, `unsat` or `unknown`), and its version."""
     try:
-        import cvc5  # noqa: PLC0415 - optional
+        import cvc5
     except ImportError as error:
         raise InputError("the second solver is not installed: pip install cvc5") from error
     solver = cvc5.Solver()
@@ -113,8 +113,8 @@ _STATUS: Mapping[str, Literal["sat", "unsat", "unknown"]] = {"sat": "sat", "unsa
 
 def _spent(solver: Any) -> int:  # noqa: ANN401 - untyped library
     statistics = solver.statistics()
-    found = [n for key, n in ((k, statistics.get_key_value(k)) for k in statistics.keys()) if key == "rlimit count"]  # noqa: SIM118,E501
-    return int(found[0]) if found else 0
+    keys: list[str] = list(statistics.keys())
+    return int(statistics.get_key_value("rlimit count")) if "rlimit count" in keys else 0
 
 
 def _model(model: Any, symbols: Sequence[Term]) -> dict[str, Value]:  # noqa: ANN401 - untyped library
@@ -124,7 +124,7 @@ def _model(model: Any, symbols: Sequence[Term]) -> dict[str, Value]:  # noqa: AN
 
 
 def _value(symbol: Term, value: Any) -> Value:  # noqa: ANN401 - untyped library
-    import z3  # noqa: PLC0415 - heavy
+    import z3
 
     if isinstance(symbol, Bool):
         return bool(z3.is_true(value))
@@ -134,9 +134,11 @@ def _value(symbol: Term, value: Any) -> Value:  # noqa: ANN401 - untyped library
         return _member(symbol.sort, value)
     if value.isNaN():
         return math.nan
-    width: Width = 32 if symbol.sort == 32 else 64  # noqa: PLR2004 - the width
+    width: Width = 32 if symbol.sort == 32 else 64
     bits = z3.simplify(z3.fpToIEEEBV(value, ctx=value.ctx)).as_long()
-    number: float = struct.unpack(">f" if width == 32 else ">d", bits.to_bytes(width // 8, "big"))[0]  # noqa: PLR2004
+    number: float = struct.unpack(">f" if width == 32 else ">d", bits.to_bytes(width // 8, "big"))[
+        0
+    ]
     return number
 
 
@@ -147,21 +149,21 @@ def _member(sort: EnumSort, value: Any) -> str:  # noqa: ANN401 - untyped librar
     )
 
 
-Literal = tuple[str, bool]
+SignedFact = tuple[str, bool]
 
 
 class Facts:
     """Named conditions over one set of assertions, asked about in any combination.
 
     Keeps one solver warm: each question assumes some conditions true and some false. Every
-    question raises `Undecided` when the solver gives up.
+    question raises `UndecidedError` when the solver gives up.
     """
 
     def __init__(
         self, assertions: Sequence[Bool], conditions: Mapping[str, Bool], limits: Limits
     ) -> None:
         """Assert, and name each condition."""
-        import z3  # noqa: PLC0415 - heavy
+        import z3
 
         mark = unused_prefix(*assertions, *conditions.values())
         names = {name: symbol_bool(f"{mark}{name}") for name in conditions}
@@ -179,9 +181,9 @@ class Facts:
         self._literals |= {(name, False): z3.Not(handle) for name, handle in handles.items()}
         self._named = {handle.get_id(): one for one, handle in self._literals.items()}
 
-    def state(self, *literals: Literal) -> dict[str, bool] | None:
+    def state(self, *literals: SignedFact) -> dict[str, bool] | None:
         """A truth value per condition that agrees with the literals, or None if there is none."""
-        import z3  # noqa: PLC0415 - heavy
+        import z3
 
         if not self._satisfiable(literals):
             return None
@@ -191,29 +193,29 @@ class Facts:
             for name, handle in self._handles.items()
         }
 
-    def conflict(self, *literals: Literal) -> frozenset[Literal] | None:
+    def conflict(self, *literals: SignedFact) -> frozenset[SignedFact] | None:
         """Literals among the given that already contradict each other, or None if they agree."""
         if self._satisfiable(literals):
             return None
         return frozenset(self._named[one.get_id()] for one in self._solver.unsat_core())
 
-    def exclude(self, literals: Sequence[Literal]) -> None:
+    def exclude(self, literals: Sequence[SignedFact]) -> None:
         """From now on, no state meets all these literals."""
-        import z3  # noqa: PLC0415 - heavy
+        import z3
 
         negated = [self._literals[name, not sign] for name, sign in literals]
         self._solver.add(z3.Or(*negated, self._solver.ctx))
 
-    def _satisfiable(self, literals: Sequence[Literal]) -> bool:
-        import z3  # noqa: PLC0415 - heavy
+    def _satisfiable(self, literals: Sequence[SignedFact]) -> bool:
+        import z3
 
         status = self._solver.check(*(self._literals[one] for one in literals))
         if status == z3.unknown:
-            raise Undecided(self._solver.reason_unknown())
+            raise UndecidedError(self._solver.reason_unknown())
         return bool(status == z3.sat)
 
 
-class Undecided(RouteproofError):
+class UndecidedError(RouteproofError):
     """The solver gave up on a question that a table needs; the verdict is `unknown`."""
 
     code = "RP302"

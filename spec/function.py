@@ -12,7 +12,7 @@ __all__ = ["Function", "Source"]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a fact comes from: a document or file, the place in it, and the revision it speaks of."""
+    """Where a fact comes from: a document or file, a place in it, the revision it speaks of."""
 
     document: str
     place: str

@@ -59,7 +59,9 @@ class Ladder:
     def takes(self, outcome: str) -> Bool:
         """The exact condition under which the ladder ends in the outcome."""
         if outcome not in self.outcomes:
-            raise UnknownNameError(f"{self.name} has no outcome {outcome!r}: {', '.join(self.outcomes)}")
+            raise UnknownNameError(
+                f"{self.name} has no outcome {outcome!r}: {', '.join(self.outcomes)}"
+            )
         earlier: list[Bool] = []
         ways = []
         for rung in self.rungs:

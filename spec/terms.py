@@ -540,15 +540,27 @@ _FOLD: dict[Op, Callable[[int, int], int]] = {
 }
 
 
+# x + 0, x - 0, x * 1, x // 1 are x.
+_RIGHT_UNIT: dict[Op, int] = {
+    Op.ADD: 0,
+    Op.SUB: 0,
+    Op.MUL: 1,
+    Op.FLOOR_DIV: 1,
+    Op.CEIL_DIV: 1,
+    Op.ALIGN_UP: 1,
+}
+
+
 def _arith(op: Op, left: Int, right: Int) -> Int:
-    if left.op is Op.CONST and right.op is Op.CONST:
-        return integer(_FOLD[op](cast("int", left.value), cast("int", right.value)))
-    unit = 1 if op in (Op.MUL, Op.FLOOR_DIV, Op.CEIL_DIV, Op.ALIGN_UP) else 0
-    if op not in (Op.MOD, Op.MIN, Op.MAX) and right is integer(unit):
+    one, two = (side.value if side.op is Op.CONST else None for side in (left, right))
+    if one is not None and two is not None:
+        return integer(_FOLD[op](cast("int", one), cast("int", two)))
+    unit = _RIGHT_UNIT.get(op)
+    if unit is not None and two == unit:
         return left
-    if op in (Op.ADD, Op.MUL) and left is integer(unit):
+    if unit is not None and one == unit and op in (Op.ADD, Op.MUL):
         return right
-    if op is Op.MUL and (left is integer(0) or right is integer(0)):
+    if op is Op.MUL and 0 in (one, two):
         return integer(0)
     if left is right and op in (Op.MIN, Op.MAX):
         return left

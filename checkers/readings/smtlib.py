@@ -17,7 +17,6 @@ from routeproof.spec.terms import (
     EnumSort,
     Float,
     FloatValue,
-    Int,
     Op,
     Term,
     free_symbols,
@@ -80,7 +79,7 @@ def _shared(nodes: Sequence[Term], sorts: _Labels) -> tuple[list[str], Mapping[T
     """Definitions for the nodes used more than once, and the text of every node."""
     uses = Counter(arg for node in nodes for arg in node.args)
     text: dict[Term, str] = {}
-    definitions = []
+    definitions: list[str] = []
     for node in nodes:
         body = _encode(node, [text[arg] for arg in node.args], sorts)
         if uses[node] > 1 and node.args:
@@ -180,7 +179,8 @@ def _encode(node: Term, args: list[str], sorts: _Labels) -> str:
         case Op.FLOOR_DIV | Op.MOD | Op.CEIL_DIV | Op.ALIGN_UP:
             return _divide(node, *args)
         case Op.MIN | Op.MAX:
-            return f"(ite (<= {args[0]} {args[1]}) {' '.join(args if node.op is Op.MIN else args[::-1])})"
+            chosen = " ".join(args if node.op is Op.MIN else reversed(args))
+            return f"(ite (<= {args[0]} {args[1]}) {chosen})"
         case Op.EQ | Op.LT | Op.LE:
             return f"({_RELATION[node.op][isinstance(node.args[0], Float)]} {' '.join(args)})"
         case Op.TO_FLOAT:

@@ -13,7 +13,7 @@ from routeproof.models.ort.gqa.problem import LadderFacts
 from routeproof.spec.ladder import Ladder
 from routeproof.spec.obligation import Claim, Obligation, obligation
 from routeproof.spec.records import symbols
-from routeproof.spec.terms import Bool, Enum, all_of, any_of
+from routeproof.spec.terms import Bool, all_of, any_of
 
 from .restated_routing import case_a_newest, case_a_older
 from .sources import DESIGN, LADDER

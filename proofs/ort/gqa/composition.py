@@ -6,9 +6,9 @@ them is stated a second time: which part is asked, in which order failures count
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import cast
+from typing import Any, cast
 
 from routeproof.models.ort.gqa import (
     complete,
@@ -19,6 +19,7 @@ from routeproof.models.ort.gqa import (
     xqa,
 )
 from routeproof.models.ort.gqa.problem import CompleteInput
+from routeproof.models.ort.gqa.sizing import Sizing
 from routeproof.spec.obligation import Claim, Obligation, obligation
 from routeproof.spec.records import leaves, symbols
 from routeproof.spec.terms import Bool, Enum, Int, Term, all_of, ite, minimum
@@ -46,21 +47,20 @@ def _parts(inputs: CompleteInput, backend: str) -> tuple[Mapping[str, Term], Map
         return ite(windowed, minimum(length, capacity), length)
 
     before = preparation.layout(problem, route.preparation)
-    match backend:
-        case "xqa":
-            sizing = xqa.layout(problem, route.xqa)
-        case "flash":
-            total = clamped(route.flash.total_sequence_length)
-            sizing = flash.layout(problem, replace(route.flash, total_sequence_length=total))
-        case "memory_efficient":
-            sizing = memory_efficient.layout(problem, capacity)
-        case _:
-            total = clamped(route.unfused.total_sequence_length)
-            sizing = unfused.layout(problem, total)
-    return (
-        {"status": before.status, **leaves(before.layout)},
-        {"status": sizing.status, **leaves(sizing.layout)},
+    flash_config = replace(
+        route.flash, total_sequence_length=clamped(route.flash.total_sequence_length)
     )
+    behind: Mapping[str, Callable[[], Sizing[Any]]] = {
+        "xqa": lambda: xqa.layout(problem, route.xqa),
+        "flash": lambda: flash.layout(problem, flash_config),
+        "memory_efficient": lambda: memory_efficient.layout(problem, capacity),
+        "unfused": lambda: unfused.layout(problem, clamped(route.unfused.total_sequence_length)),
+    }
+    return _fields(before), _fields(behind[backend]())
+
+
+def _fields(sizing: Sizing[Any]) -> Mapping[str, Term]:
+    return {"status": sizing.status, **leaves(sizing.layout)}
 
 
 def _composed(backend: str, kind: str) -> Claim:
@@ -97,7 +97,9 @@ def _composed(backend: str, kind: str) -> Claim:
             if field != "status"
         }
     ok = cast("Enum", model["status"]) == "ok"
-    parts_ok = all_of(cast("Enum", before["status"]) == "ok", cast("Enum", behind["status"]) == "ok")
+    parts_ok = all_of(
+        cast("Enum", before["status"]) == "ok", cast("Enum", behind["status"]) == "ok"
+    )
     return Claim(goals, {**assuming, "status is ok": ok, "both parts are ok": parts_ok})
 
 

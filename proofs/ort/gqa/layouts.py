@@ -47,7 +47,9 @@ def _aligned(name: str, recipe: Compared) -> Mapping[str, Bool]:
     for region, alignment in _xqa_alignments().items():
         offset = recipe.bytes(f"{region}_offset")
         # The accumulator is aligned relative to the end of the semaphores.
-        goals[region] = (offset - after if region == "output_accumulator" else offset) % alignment == 0
+        goals[region] = (
+            offset - after if region == "output_accumulator" else offset
+        ) % alignment == 0
     return goals
 
 

@@ -99,9 +99,7 @@ def first_prompt_is_seen() -> Claim:
 )
 def chunk_needs_batch_one() -> Claim:
     """Several tokens that are not the whole sequence."""
-    chunk = all_of(
-        _RUN.sequence_length > 1, _RUN.sequence_length != _RUN.total_sequence_length
-    )
+    chunk = all_of(_RUN.sequence_length > 1, _RUN.sequence_length != _RUN.total_sequence_length)
     return Claim(
         implies(chunk, _RUN.batch_size == 1),
         assuming={**_ACCEPTED, "total length on the CPU": _RUN.total_sequence_length_on_cpu},
@@ -118,9 +116,7 @@ def chunk_needs_batch_one() -> Claim:
 )
 def chunk_needs_batch_one_anywhere() -> Claim:
     """The twin without the location."""
-    chunk = all_of(
-        _RUN.sequence_length > 1, _RUN.sequence_length != _RUN.total_sequence_length
-    )
+    chunk = all_of(_RUN.sequence_length > 1, _RUN.sequence_length != _RUN.total_sequence_length)
     return Claim(
         implies(chunk, _RUN.batch_size == 1),
         assuming={**_ACCEPTED, "at least one row": _RUN.batch_size >= 1},

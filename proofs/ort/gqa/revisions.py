@@ -89,9 +89,7 @@ def differences() -> Mapping[str, Bool]:
         "xqa-scales": quantized & ~(per_tensor & facts.kv_scales_same_tensor),
         "xqa-quantised-sink": quantized & facts.has_head_sink,
         "fast-decode-several-tokens": all_of(~quantized, shared, facts.sequence_length != 1),
-        "fast-decode-windowed": all_of(
-            ~quantized, windowed, shared, facts.sequence_length == 1
-        ),
+        "fast-decode-windowed": all_of(~quantized, windowed, shared, facts.sequence_length == 1),
         "mea-quantised": all_of(
             quantized, ~flash_core(partition), has_memory_efficient_kernel(partition)
         ),

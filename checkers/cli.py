@@ -150,7 +150,7 @@ def check(
     routeproof check 'ort.gqa.layout.*' --timeout 5
     routeproof check --format json --output text=report.txt
     """
-    from .checking import destinations, run_check
+    from .checking import Request, destinations, run_check
     from .solver import Limits, Options
 
     patterns, files = _split(targets)

@@ -20,13 +20,15 @@ __all__ = ["Counterexample", "Replayer", "rest_value"]
 class Counterexample:
     """An executed state that meets every condition and breaks the goals named in `broken`.
 
-    `movable` lists the symbols for which it could not be shown that no smaller value fails.
+    `moved` names the inputs away from their rest value; `movable` those for which it could not
+    be shown that no value nearer to rest fails.
     """
 
     state: Mapping[str, Value]
     shows: Mapping[str, Value]
     conditions: Mapping[str, bool]
     broken: tuple[str, ...]
+    moved: tuple[str, ...] = ()
     movable: tuple[str, ...] = ()
 
 
@@ -96,5 +98,6 @@ class Replayer:
             shows,
             dict(zip(self._claim.conditions, map(bool, conditions), strict=True)),
             tuple(n for n, holds in zip(self._claim.goals, goals, strict=True) if not holds),
+            tuple(one.name for one in self.symbols if state[one.name] != rest_value(one)),
             movable,
         )

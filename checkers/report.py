@@ -121,7 +121,7 @@ def print_result(console: Console, result: Result) -> None:
         mark, colour = "?", "yellow"
     head = f"[{colour}]{mark} {verdict:9}[/] {escape(result.id)} [dim]{escape(result.title)}[/dim]"
     time = f"{result.decision.engine} {result.seconds:.2f}s" if console.is_terminal else ""
-    console.print(f"{head} [dim]{time}[/dim]".rstrip(), soft_wrap=True)
+    console.print(f"{head} [dim]{time}[/dim]" if time else head, soft_wrap=True)
     found = result.decision.counterexample
     if good:
         said = f"at {_at(found)}" if found else _scope(result)
@@ -152,16 +152,12 @@ def _scope(result: Result) -> str:
 
 def _at(found: Counterexample) -> str:
     """The inputs away from rest, on one line."""
-    moved = [f"{_short(name)}={show(value)}" for name, value in found.state.items() if _away(value)]
-    return ", ".join(moved) or "every input at its lowest value"
+    moved = [f"{_short(name)}={show(found.state[name])}" for name in found.moved]
+    return ", ".join(moved) or "every input at its rest value"
 
 
 def _short(name: str) -> str:
     return name.rpartition(".")[2]
-
-
-def _away(value: Value) -> bool:
-    return value not in (False, "none", 0, 1)
 
 
 def show(value: Value) -> str:
@@ -174,8 +170,8 @@ def show(value: Value) -> str:
 def print_counterexample(console: Console, found: Counterexample, *, full: bool = False) -> None:
     """Inputs, then what they lead to, then what breaks."""
     table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
-    inputs = {n: v for n, v in found.state.items() if full or _away(v)}
-    shows = {n: v for n, v in found.shows.items() if full or _away(v)}
+    inputs = {n: v for n, v in found.state.items() if full or n in found.moved}
+    shows = {n: v for n, v in found.shows.items() if full or v}
     for label, part in (("input", inputs), ("gives", shows)):
         for name, value in part.items():
             first = name == next(iter(part))
@@ -185,7 +181,10 @@ def print_counterexample(console: Console, found: Counterexample, *, full: bool 
     console.print(table)
     hidden = len(found.state) - len(inputs)
     if hidden:
-        console.print(f"      [dim]{hidden} other inputs are false, none, 0 or 1[/dim]")
+        console.print(
+            f"      [dim]{hidden} other inputs are at rest: false, the first member, the low end"
+            "; explain shows all[/dim]"
+        )
     if found.movable:
         console.print(f"      [dim]not shown to be minimal in: {', '.join(found.movable)}[/dim]")
 

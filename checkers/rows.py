@@ -194,7 +194,8 @@ def _difference(state: Mapping[str, Value], want: Json, got: Json) -> Counterexa
     differ = [path for path in wanted | given if wanted.get(path) != given.get(path)]
     shows = {f"{path} (recorded)": wanted.get(path, "absent") for path in differ}
     shows |= {f"{path} (model)": given.get(path, "absent") for path in differ}
-    return Counterexample(state, dict(sorted(shows.items())), {}, tuple(differ))
+    moved = tuple(name for name, value in state.items() if value not in (0, "none"))
+    return Counterexample(state, dict(sorted(shows.items())), {}, tuple(differ), moved)
 
 
 def _flat(data: Json, path: str = "") -> Iterator[tuple[str, Value]]:

@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """Measure what the project promises of its own speed and memory, and print it as one table.
 
 Each figure is the median of several repetitions in one run. Only the standard library, NumPy and
@@ -169,7 +170,7 @@ def readings(repeat: int) -> Iterator[Figure]:
     """States per second of the Flash recipe, by NumPy and by the reference interpreter."""
     terms = tuple(leaves(load_function("ort.gqa.flash").outputs["out"]).values())
     symbols = free_symbols(*terms)
-    few, many = 200, 200_000
+    few, many = 1_000, 200_000
     drawn = _geometries(symbols, many)
     states = [_state(symbols, drawn, row) for row in range(few)]
     sweep, interpret = compile_numpy(terms), compile_terms(terms)

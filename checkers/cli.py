@@ -250,6 +250,6 @@ def replay(path: Path, files: tuple[Path, ...]) -> int:
 
     Exit status 0 if every state still breaks its obligation, 1 if one no longer does.
     """
-    from .explaining import run_replay
+    from .replaying import run_replay
 
     return run_replay(path, files)

@@ -1,10 +1,11 @@
-"""The `explain` and `replay` commands: one obligation told in full, one state executed again."""
+"""The `explain` command: one obligation told in full, or what an error code means."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from rich.console import Console
@@ -12,20 +13,17 @@ from rich.markup import escape
 
 from routeproof.spec.errors import InputError, RouteproofError
 from routeproof.spec.obligation import Claim, Obligation, Reach, Rows
-from routeproof.spec.terms import Bool, Term, all_of
+from routeproof.spec.terms import Bool, all_of
 
-from .counterexample import Replayer
 from .discharge import discharge, result_of
+from .formulas import Formulas
 from .readings.smtlib import script
 from .registry import load_obligations, pick
 from .report import print_counterexample
-from .rows import parse_json, read_value
 from .solver import Options
 from .unrolling import unroll
 
-__all__ = ["run_explain", "run_replay"]
-
-_LONGEST_FORMULA = 400
+__all__ = ["query", "run_explain"]
 
 
 def run_explain(subject: str, files: Sequence[Path], form: str) -> int:
@@ -84,28 +82,17 @@ def _head(console: Console, obligation: Obligation) -> None:
 
 
 def _claim(console: Console, claim: Claim, form: str) -> None:
-    for heading, parts in (("assuming", claim.assuming), ("goal", claim.goals)):
+    told = Formulas(claim, form)
+    for heading, parts in (("assuming", told.assumptions), ("goal", told.goals)):
         if parts:
             console.print(f"[bold]{heading}[/bold]")
-        for name, term in parts.items():
+        for name, text in parts.items():
             label = "" if name == heading else f"{name}: "
-            console.print(f"  {escape(label + formula(term, form))}")
+            console.print(escape(indent(label + text, "  ")))
     if claim.envelope:
         console.print("[bold]envelope[/bold]")
         for bound in claim.envelope.bounds:
             console.print(f"  {escape(str(bound))}")
-
-
-def formula(term: Term, form: str) -> str:
-    """The term as readable mathematics, through SymPy."""
-    from .readings.symbolic import latex, pretty
-
-    text = latex(term) if form == "latex" else pretty(term)
-    return text if len(text) <= _LONGEST_FORMULA or form == "latex" else _cut(text)
-
-
-def _cut(text: str) -> str:
-    return f"{text[:_LONGEST_FORMULA]} ... ({len(text):,} characters; --latex or --smtlib show all)"
 
 
 def _story(console: Console, obligation: Obligation) -> None:
@@ -135,60 +122,3 @@ def _story(console: Console, obligation: Obligation) -> None:
 
 def _list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def run_replay(path: Path, files: Sequence[Path]) -> int:
-    """Execute every counterexample in the file; 0 if each still breaks its obligation."""
-    try:
-        data = parse_json(path.read_text(encoding="utf-8"), str(path))
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text: {error.reason}") from error
-    known = load_obligations(files)
-    found = [_saved(one, str(path)) for one in _counterexamples(data, str(path))]
-    console = Console(soft_wrap=True, highlight=False)
-    broken = [_replay_one(console, known, name, state, str(path)) for name, state in found]
-    return 0 if all(broken) else 1
-
-
-def _counterexamples(data: Any, where: str) -> list[Any]:  # noqa: ANN401 - JSON
-    if not isinstance(data, dict):
-        raise InputError(f"{where}: expected a JSON object")
-    if "obligations" in data and isinstance(data["obligations"], list):
-        reports = [one for one in data["obligations"] if isinstance(one, dict)]
-        return [one["counterexample"] for one in reports if one.get("counterexample")]
-    return [data]
-
-
-def _saved(data: Any, where: str) -> tuple[str, Mapping[str, Any]]:  # noqa: ANN401 - JSON
-    for key, kind in (("schema_version", int), ("obligation", str), ("state", dict)):
-        if not isinstance(data, dict) or not isinstance(data.get(key), kind):
-            raise InputError(f"{where}: a counterexample needs {key!r} ({kind.__name__})")
-    if data["schema_version"] != 1:
-        raise InputError(f"{where}: schema_version {data['schema_version']} is not 1")
-    return data["obligation"], data["state"]
-
-
-def _replay_one(
-    console: Console,
-    known: Mapping[str, Obligation],
-    name: str,
-    data: Mapping[str, Any],
-    where: str,
-) -> bool:
-    statement = known[pick("obligation", name, known)].statement()
-    if not isinstance(statement, Claim):
-        raise InputError(f"{where}: {name} is not a claim about states; run check instead")
-    replayer = Replayer(statement)
-    names = {symbol.name: symbol for symbol in replayer.symbols}
-    for key in data:
-        if key not in names:
-            raise InputError(f"{where}: {name} has no input {key!r}")
-    missing = names.keys() - data.keys()
-    if missing:
-        raise InputError(f"{where}: no value for {', '.join(sorted(missing))}")
-    state = {key: read_value(names[key], data[key], f"{where}: {key}") for key in names}
-    fails = replayer.fails(state)
-    word = "still breaks" if fails else "no longer breaks"
-    console.print(f"{escape(name)}: the state {word} it")
-    print_counterexample(console, replayer.execute(state), full=True)
-    return fails

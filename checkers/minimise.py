@@ -37,14 +37,15 @@ class Minimiser:
 
     def run(self, state: State) -> tuple[dict[str, Value], tuple[str, ...]]:
         """The minimised state, and the symbols whose minimality stayed open."""
-        current = dict(state)
-        changed = True
-        while changed:
-            changed = sum(self._shrink(symbol, current) for symbol in self.symbols) > 0
-        return self._settled(current)
+        current, left_open = dict(state), None
+        while left_open is None:
+            while sum(self._shrink(symbol, current) for symbol in self.symbols):
+                pass
+            left_open = self._settle(current)
+        return current, left_open
 
-    def _settled(self, current: dict[str, Value]) -> tuple[dict[str, Value], tuple[str, ...]]:
-        """Ask for each integer whether it can still move; start again when one can."""
+    def _settle(self, current: dict[str, Value]) -> tuple[str, ...] | None:
+        """Move one integer that can still move, or name those of which nobody knows."""
         integers = [symbol for symbol in self.symbols if isinstance(symbol, Int)]
         open_symbols: list[str] = []
         for symbol in integers:
@@ -57,8 +58,9 @@ class Minimiser:
             if answer == "unknown":
                 open_symbols.append(symbol.name)
             elif answer != "none":
-                return self.run({**current, symbol.name: answer})
-        return current, tuple(open_symbols)
+                current[symbol.name] = answer
+                return None
+        return tuple(open_symbols)
 
     def _exhaust(self, symbol: Int, state: State) -> int | Literal["none", "unknown"]:
         """Try every nearer value when there are few."""
@@ -78,14 +80,14 @@ class Minimiser:
     def _candidates(self, symbol: Term, value: Value) -> Iterator[Value]:
         """Values nearer to rest, the nearest first."""
         rest = rest_value(symbol)
-        if value == rest and isinstance(value, type(rest)):
+        if repr(value) == repr(rest):  # of the two zeros, 0.0 is at rest
             return
         if isinstance(symbol, Bool):
             yield rest
         elif isinstance(symbol.sort, EnumSort):
             yield from symbol.sort.members[: symbol.sort.members.index(str(value))]
         elif isinstance(symbol, Float):
-            yield from (one for one in (0.0, 1.0) if repr(one) != repr(value) and value != 1.0)
+            yield from (0.0,) if value == 1 else (0.0, 1.0)
         else:
             yield from self._nearer(symbol, int(value), int(rest))
 

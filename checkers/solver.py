@@ -105,7 +105,8 @@ def second_opinion(text: str, limits: Limits) -> tuple[str, str]:
         said = "unknown"
     version = solver.getVersion()  # bytes in some releases
     version = version.decode() if isinstance(version, bytes) else version
-    return (said.split() or ["unknown"])[-1], f"cvc5 {version}"
+    word = said.strip()
+    return word if word in ("sat", "unsat") else "unknown", f"cvc5 {version}"
 
 
 _STATUS: Mapping[str, Literal["sat", "unsat", "unknown"]] = {"sat": "sat", "unsat": "unsat"}

@@ -361,7 +361,7 @@ _SPLIT = (
         "split.py",
         "minimum(MAX_SPLITS, multiprocessors, kv_blocks)",
         "minimum(MAX_SPLITS, kv_blocks)",
-        at("flash", num_heads=1, kv_num_heads=1),
+        at("flash", num_heads=2, multi_processor_count=3),
     ),
     Change(
         "split-block-size-boundary",
@@ -379,7 +379,7 @@ _SPLIT = (
         "split.py",
         "_BLOCK_M = 64",
         "_BLOCK_M = 128",
-        at("flash", sequence_length=128),
+        at("flash", sequence_length=128, num_heads=48),
     ),
     Change(
         "split-fills-device",
@@ -388,7 +388,7 @@ _SPLIT = (
         "split.py",
         "float32(0.8)",
         "float32(0.75)",
-        at("flash", num_heads=84, kv_num_heads=84),
+        at("flash", num_heads=81, kv_num_heads=81),
     ),
     Change(
         "split-efficiency-width",
@@ -397,7 +397,14 @@ _SPLIT = (
         "split.py",
         "enough = float64(0.85) * widen(best)",
         "enough = widen(float32(0.85) * best)",
-        at("flash"),
+        # 20 splits, and 17 in floats alone.
+        at(
+            "flash",
+            num_heads=1,
+            kv_num_heads=1,
+            total_sequence_length=24_577,
+            multi_processor_count=24,
+        ),
     ),
     Change(
         "split-best-over-all",
@@ -406,13 +413,7 @@ _SPLIT = (
         "split.py",
         "        where=lambda splits: is_eligible(splits, kv_blocks),\n",
         "        where=lambda splits: splits >= 1,\n",
-        at(
-            "flash",
-            num_heads=3,
-            kv_num_heads=3,
-            total_sequence_length=97 * 256,
-            multi_processor_count=68,
-        ),
+        at("flash", num_heads=1, kv_num_heads=1, multi_processor_count=3),
     ),
 )
 
@@ -526,6 +527,15 @@ _CAPABILITIES = (
         at("eligibility", num_heads=12),
     ),
     Change(
+        "capabilities-xqa-head-size",
+        "constant",
+        "XQA has a kernel for heads of 192",
+        "capabilities.py",
+        "XQA_HEAD_SIZES = (64, 128, 256)",
+        "XQA_HEAD_SIZES = (64, 128, 192, 256)",
+        at("xqa", head_size=192),
+    ),
+    Change(
         "capabilities-fp8-device",
         "operator",
         "FP8 on 8.9 and all later minors",
@@ -559,6 +569,15 @@ _CAPABILITIES = (
         "all_of(major == 5, minor >= 3)",
         "all_of(major == 5, minor >= 2)",
         at("eligibility", device_major=5, device_minor=2),
+    ),
+    Change(
+        "capabilities-mea-head-size",
+        "constant",
+        "MEA has kernels up to 512",
+        "capabilities.py",
+        "MEA_MAX_HEAD_SIZE = 1024",
+        "MEA_MAX_HEAD_SIZE = 512",
+        at("eligibility", head_size=1024),
     ),
     Change(
         "eligibility-cudnn-window",
@@ -613,16 +632,20 @@ _LADDER = (
         at("ladder", xqa_shared_memory_ok=False),
     ),
     Change(
-        "ladder-newest-bias-order",
+        "ladder-bias-order",
         "order of checks",
         "a bias with smooth softmax is reported before one with a quantised cache",
         "ladder.py",
+        "    return (\n"
         '        ("attention_bias_with_quantized_cache", bias & core.is_inputs_quantized),\n'
-        '        ("attention_bias_with_smooth_softmax_or_head_sink", bias & core.use_smooth_softmax),'
-        "\n",
-        '        ("attention_bias_with_smooth_softmax_or_head_sink", bias & core.use_smooth_softmax),'
-        "\n"
-        '        ("attention_bias_with_quantized_cache", bias & core.is_inputs_quantized),\n',
+        '        ("attention_bias_with_smooth_softmax_or_head_sink", '
+        "bias & core.use_smooth_softmax),\n"
+        "    )\n",
+        "    return (\n"
+        '        ("attention_bias_with_smooth_softmax_or_head_sink", '
+        "bias & core.use_smooth_softmax),\n"
+        '        ("attention_bias_with_quantized_cache", bias & core.is_inputs_quantized),\n'
+        "    )\n",
         at("ladder", has_attention_bias=True, k_quant_type="per_tensor", smooth_softmax=True),
     ),
     Change(
@@ -782,6 +805,84 @@ _BOUNDS = (
         "return minimum(bounds.head_size_bound, limit) // 8 * 8",
         "return minimum(bounds.head_size_bound, limit)",
         at("bounds", head_size_bound=100),
+    ),
+    Change(
+        "bounds-xqa-row-padding",
+        "constant",
+        "no room for the padding of XQA's rows",
+        "bounds.py",
+        "        127,\n",
+        "        0,\n",
+        at("bounds", reachable_backends=["xqa"]),
+    ),
+    Change(
+        "bounds-xqa-vector-padding",
+        "constant",
+        "no room for the padding of XQA's accumulator",
+        "bounds.py",
+        "        vector - 1,\n",
+        "        0,\n",
+        at("bounds", reachable_backends=["xqa"]),
+    ),
+    Change(
+        "bounds-fast-decode-window",
+        "guard conjunct",
+        "fast decode is sized for the capacity, whatever the window",
+        "bounds.py",
+        "prepared.layout.effective_kv_cache_capacity, bounds.local_window_size, boolean(fast)",
+        "prepared.layout.effective_kv_cache_capacity, bounds.local_window_size, FALSE",
+        at("bounds", reachable_backends=["flash_fast_decode"], local_window_size=256),
+    ),
+    Change(
+        "bounds-fast-decode-one-token",
+        "case",
+        "fast decode is sized for one token, not for the longest chunk",
+        "bounds.py",
+        "flash_bound(bounds, chunk, fast=True)",
+        "flash_bound(bounds, decode_state(), fast=True)",
+        at("bounds", reachable_backends=["flash_fast_decode"]),
+    ),
+    Change(
+        "bounds-unfused-before-mea",
+        "order of checks",
+        "unfused is sized first, and kept where MEA overflows",
+        "bounds.py",
+        '(("memory_efficient", mea_bound), ("unfused", unfused_bound), ("flash", flash_bound))',
+        '(("unfused", unfused_bound), ("memory_efficient", mea_bound), ("flash", flash_bound))',
+        at(
+            "bounds",
+            batch_size_bound=2**24,
+            present_kv_cache_capacity_bound=2**31 - 1,
+            prompt_reachable=False,
+            reachable_backends=["memory_efficient", "unfused"],
+        ),
+    ),
+    Change(
+        "bounds-failed-route-counted",
+        "guard conjunct",
+        "a route that fails is counted all the same",
+        "bounds.py",
+        "counted = all_of(step.reached, checks.ok)",
+        "counted = step.reached",
+        at("bounds", k_quantization="per_tensor", reachable_backends=["unfused"]),
+    ),
+    Change(
+        "bounds-small-head-first",
+        "guard conjunct",
+        "a head too small for XQA hides an invalid argument",
+        "bounds.py",
+        'all_of(started, reachable.has("xqa"), bounds.head_size_bound < XQA_HEAD_SIZES[0])',
+        'all_of(reachable.has("xqa"), bounds.head_size_bound < XQA_HEAD_SIZES[0])',
+        at("bounds", batch_size_bound=0, head_size_bound=32, reachable_backends=["xqa"]),
+    ),
+    Change(
+        "bounds-smallest-head",
+        "constant",
+        "a head size below 8 is refused with the routes, not at once",
+        "bounds.py",
+        "bounds.head_size_bound >= 8",
+        "bounds.head_size_bound >= 1",
+        at("bounds", head_size_bound=4, head_sink_may_be_prepacked=True),
     ),
 )
 

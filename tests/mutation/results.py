@@ -64,7 +64,7 @@ class Caught:
         return 3 if self.unknown else 0
 
 
-def caught(name: str, report: Any, differs: Sequence[str], seconds: float) -> Caught:  # noqa: ANN401 - JSON
+def caught(name: str, report: Any, differs: Sequence[str], seconds: float) -> Caught:
     """The surprises of a report by kind, and what stayed unknown and why."""
     surprises: dict[str, list[str]] = {}
     unknown: dict[str, str] = {}

@@ -7,7 +7,7 @@ symbols with a handful of values each, so that a claim can also be decided by tr
 import itertools
 import math
 
-from differential.strategies import ALL, BOOLS, ENUMS, INTS, KIND, terms
+from differential.strategies import ALL, BOOLS, ENUMS, FLOATS32, FLOATS64, INTS, KIND, terms
 from hypothesis import strategies as st
 
 from routeproof.checkers.decide import decide_claim
@@ -26,8 +26,8 @@ from routeproof.spec.terms import (
     substitute,
     symbol_bool,
     symbol_enum,
-    symbol_float,
     symbol_int,
+    to_float,
 )
 
 SOURCE = Source("tests", "here", "r1")
@@ -37,8 +37,13 @@ A, B, C = (
     symbol_int("c", IntDomain(-8, 8, 4)),
 )
 P, K = symbol_bool("p"), symbol_enum("k", KIND)
-NUMBER = symbol_float("x", 32)
-_SMALL = dict(zip((*INTS, *BOOLS, *ENUMS), (A, B, B, A + 1, C, C, P, ~P, K, K), strict=True))
+_SMALL = {
+    **dict(zip(INTS, (A, B, B, A + 1, C, C), strict=True)),
+    **dict(zip(BOOLS, (P, ~P), strict=True)),
+    **dict(zip(ENUMS, (K, K), strict=True)),
+    **dict(zip(FLOATS32, (to_float(A, 32), float32(1.0) / to_float(B, 32)), strict=True)),
+    **dict(zip(FLOATS64, (to_float(C, 64) * float64(0.8),), strict=True)),
+}
 
 
 def as_condition(term):

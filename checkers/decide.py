@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
+from routeproof.spec.errors import ModelError
 from routeproof.spec.interpret import State, Value
 from routeproof.spec.obligation import Claim, Verdict
 from routeproof.spec.terms import (
@@ -42,7 +43,7 @@ from .unrolling import unroll
 
 __all__ = ["Decision", "constant", "decide_claim"]
 
-_QUICK_RESOURCES = 400_000
+_QUICK_RESOURCES = 1_500_000
 _LARGEST_UNROLLED = 4_000
 
 _Accept = Callable[[State], bool]
@@ -87,6 +88,8 @@ class _Claim:
     """One claim under decision; everything derived from it is computed once."""
 
     def __init__(self, claim: Claim, options: Options) -> None:
+        if not claim.goals:
+            raise ModelError("a claim without a goal would hold of anything")
         self._claim = claim
         self._options = options
         self._replayer = Replayer(claim)
@@ -121,17 +124,16 @@ class _Claim:
     def _failing(self, witness: State) -> _Outcome:
         """A state that breaks the goal: the goal as a whole if that is easy, else part by part."""
         *known, goal = _normal((*self._conditions, self._goal))
-        parts = split(goal)
-        limits = self._options.limits
+        parts, limits = split(goal), self._options.limits
+        if not parts[1:] or self._options.engine == "sampling":
+            return self._search((*known, ~goal), self._replayer.fails, witness)
         quick = replace(limits, resources=min(limits.resources, _QUICK_RESOURCES))
-        whole = self._search(
-            (*known, ~goal), self._replayer.fails, witness, quick if parts[1:] else limits
-        )
-        if whole.state != "unknown" or not parts[1:]:
+        whole = self._ask_abstract(_prepared((*known, ~goal)), quick)
+        if whole.state == "none" or self._accepted(whole, self._replayer.fails):
             return whole
         outcome = _Outcome("none", "smt", stands_for=whole.stands_for)
         for part in parts:
-            found = self._search((*known, ~part), self._replayer.fails, witness, limits)
+            found = self._search((*known, ~part), self._replayer.fails, witness)
             if found.state != "none":
                 return found
             outcome = replace(
@@ -188,10 +190,9 @@ class _Claim:
         conditions: Sequence[Bool],
         accept: _Accept,
         start: State | None = None,
-        limits: Limits | None = None,
     ) -> _Outcome:
         """A state that meets the normalised conditions: abstraction, sampling, exact solver."""
-        engine, limits = self._options.engine, limits or self._options.limits
+        engine, limits = self._options.engine, self._options.limits
         if engine == "sampling":
             return self._sampled(accept, (start or {},), batches=3) or _NOTHING
         goal = _prepared(conditions)
@@ -226,7 +227,7 @@ class _Claim:
     def _sampled(self, accept: _Accept, origins: Sequence[State], batches: int) -> _Outcome | None:
         """A state found by sampling around the given ones, if any."""
         if not self._replayer.symbols:
-            return None
+            return _Outcome({}, "sampling") if accept({}) else None
         for origin in origins:
             start = self._replayer.completed(origin)
             state = self._samplers[accept].find(accept, start, batches, self._options.seed)

@@ -7,11 +7,15 @@ on becomes `unknown`. Workers load the obligations themselves: only ids and resu
 from __future__ import annotations
 
 import multiprocessing
+import signal
+import sys
 import time
 import traceback
 from collections import deque
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -27,6 +31,7 @@ from .solver import Options
 __all__ = ["InternalError", "run"]
 
 _GRACE_SECONDS = 5.0
+_LOADING_SECONDS = 60.0  # for the interpreter and all obligations, on a busy machine
 _CONTEXT = multiprocessing.get_context("spawn")
 
 
@@ -44,10 +49,20 @@ class _Worker:
     pipe: Connection
     busy: Obligation | None = None
     since: float = 0.0
+    has_loaded: bool = False
 
     def give(self, obligation: Obligation) -> None:
         self.busy, self.since = obligation, time.monotonic()
-        self.pipe.send(obligation.id)
+        with suppress(OSError):  # that the process has died is found when it should answer
+            self.pipe.send(obligation.id)
+
+    def overran(self, seconds: float) -> bool:
+        allowed = seconds if self.has_loaded else seconds + _LOADING_SECONDS
+        return time.monotonic() - self.since > allowed
+
+    def give_up(self, reason: str) -> Decision:
+        self.end()
+        return Decision(Verdict.UNKNOWN, "none", reason)
 
     def end(self) -> None:
         self.process.kill()
@@ -75,57 +90,74 @@ def run(
 
 
 def _collect(workers: list[_Worker], options: Options) -> Iterator[Result]:
-    """Wait a moment, hand over what is finished, and replace workers that overran."""
+    """Wait a moment, hand over what is finished, and part with workers that have ended."""
     ready = wait([worker.pipe for worker in workers if worker.busy], timeout=0.1)
     for worker in list(workers):
         if worker.busy is None:
             continue
-        if worker.pipe in ready:
-            obligation, started = worker.busy, worker.since
-            worker.busy = None
-            yield result_of(obligation, _received(worker, workers), started)
-        elif time.monotonic() - worker.since > _wall_clock(options):
-            obligation, started = worker.busy, worker.since
-            worker.end()
+        decision = _answer(worker) if worker.pipe in ready else _patience(worker, options)
+        if decision is None:
+            continue
+        obligation, worker.busy = worker.busy, None
+        if worker.pipe.closed:
             workers.remove(worker)
-            reason = f"stopped after {_wall_clock(options):.0f} s of wall clock"
-            yield result_of(obligation, Decision(Verdict.UNKNOWN, "none", reason), started)
+        yield result_of(obligation, decision, worker.since)
 
 
-def _wall_clock(options: Options) -> float:
-    """The solver's own limits come first; this one ends what ignores them."""
-    return options.limits.seconds + _GRACE_SECONDS
-
-
-def _received(worker: _Worker, workers: list[_Worker]) -> Decision:
+def _answer(worker: _Worker) -> Decision | None:
+    """What a worker says: that it has loaded, or its decision, or the error it met."""
     try:
         message = worker.pipe.recv()
-    except EOFError:
-        worker.end()
-        workers.remove(worker)
-        return Decision(Verdict.UNKNOWN, "none", "the worker process died (out of memory?)")
+    except (EOFError, OSError):
+        return worker.give_up("the worker process died (out of memory?)")
     if isinstance(message, BaseException):
         raise message
-    if not isinstance(message, Decision):
-        raise InternalError(f"unexpected message {message!r}")
-    return message
+    if isinstance(message, Decision):
+        return message
+    worker.has_loaded, worker.since = True, time.monotonic()
+    return None
+
+
+def _patience(worker: _Worker, options: Options) -> Decision | None:
+    """The solver's own limits come first; this one ends what ignores them."""
+    seconds = options.limits.seconds + _GRACE_SECONDS
+    if worker.overran(seconds):
+        return worker.give_up(f"stopped after {seconds:.0f} s of wall clock")
+    return None
 
 
 def _start(files: Sequence[Path], options: Options) -> _Worker:
     here, there = _CONTEXT.Pipe()
     process = _CONTEXT.Process(target=_work, args=(there, files, options), daemon=True)
-    process.start()
+    with _interrupts_held_back():
+        process.start()
     there.close()
     return _Worker(process, here)
 
 
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """A process started here never sees Ctrl-C, which is the parent's to answer."""
+    if sys.platform == "win32":
+        yield
+        return
+    resource_tracker.ensure_running()  # on its first start it would let interrupts through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _work(pipe: Connection, files: Sequence[Path], options: Options) -> None:
     """The worker's life: an id in, a decision (or the error) out, until the pipe closes."""
+    sys.stdout = sys.stderr  # standard output is the parent's report
     known = load_obligations(files)
+    pipe.send("loaded")
     while True:
         try:
             name = pipe.recv()
-        except (EOFError, KeyboardInterrupt):
+        except EOFError:
             return
         try:
             pipe.send(discharge(known[name], options))
@@ -133,7 +165,5 @@ def _work(pipe: Connection, files: Sequence[Path], options: Options) -> None:
             pipe.send(type(error)(f"{known[name].location}: {name}: {error.args[0]}"))
         except MemoryError:
             pipe.send(Decision(Verdict.UNKNOWN, "none", "out of memory"))
-        except KeyboardInterrupt:
-            return
         except Exception:  # noqa: BLE001 - reported to the parent with its traceback
             pipe.send(InternalError(f"{name}: {traceback.format_exc()}"))

@@ -10,7 +10,9 @@ import importlib
 import importlib.util
 import pkgutil
 import sys
+import traceback
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
@@ -129,20 +131,20 @@ def _module_of(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        with redirect_stdout(sys.stderr):  # standard output is the report
+            spec.loader.exec_module(module)
     except RouteproofError as error:
-        raise InputError(f"{_where(path, error)}: {error.args[0]}") from error
-    except Exception as error:
-        raise InputError(f"{_where(path, error)}: {type(error).__name__}: {error}") from error
+        raise InputError(f"{_where(path, error, spec.origin)}: {error.args[0]}") from error
+    except (Exception, SystemExit) as error:
+        where = _where(path, error, spec.origin)
+        raise InputError(f"{where}: {type(error).__name__}: {error}") from error
     return module
 
 
-def _where(path: Path, error: Exception) -> str:
-    if isinstance(error, SyntaxError):
+def _where(path: Path, error: BaseException, origin: str | None) -> str:
+    """The last line of the file that the error passed through."""
+    if isinstance(error, SyntaxError) and error.filename == origin:
         return f"{path}:{error.lineno}"
-    trace, line = error.__traceback__, 0
-    while trace:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return f"{path}:{line}"
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if frame.filename == origin]
+    return f"{path}:{lines[-1] if lines else 0}"

@@ -20,6 +20,8 @@ from routeproof.spec.terms import (
     IntDomain,
     Op,
     Term,
+    all_of,
+    any_of,
     free_symbols,
     integer,
     rebuild,
@@ -155,7 +157,7 @@ def _fresh(node: Term, ranges: Mapping[Term, Interval], name: str) -> Term:
 def _lemmas(
     stands_for: Mapping[Term, Term], done: Mapping[Term, Term], ranges: Mapping[Term, Interval]
 ) -> Iterator[Bool]:
-    """Facts of the new symbols: a product is at least its part, a remainder below its divisor."""
+    """Facts of the new symbols: a product is at least its part, a search at most its limit, ..."""
     factors = {new: Counter(_factors(n)) for new, n in stands_for.items() if n.op is Op.MUL}
     plain = {done[node]: Counter([node]) for node in ranges if _is_factor(node, done)}
     for part, whole in permutations({**plain, **factors}.items(), 2):
@@ -168,6 +170,10 @@ def _lemmas(
             dividend = cast("Int", done[node.args[0]])
             if _at_least(ranges[node.args[0]], 0):
                 yield cast("Int", new) <= dividend
+        elif node.op is Op.FIRST:
+            limit, *_, otherwise = (done.get(arg, arg) for arg in node.args)
+            found = all_of(cast("Int", new) >= 1, cast("Int", new) <= cast("Int", limit))
+            yield any_of(cast("Int", new) == cast("Int", otherwise), found)
 
 
 def _is_factor(node: Term, done: Mapping[Term, Term]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 import time
@@ -35,8 +36,14 @@ def destinations(outputs: Sequence[str]) -> list[tuple[str, Path]]:
         form = form if named else "json" if path.suffix == ".json" else "text"
         if form not in FORMATS:
             raise InputError(f"--output {output}: unknown format {form!r}{closest(form, FORMATS)}")
-        if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-            raise InputError(f"--output {output}: cannot write {path}")
+        try:
+            if path.is_dir():
+                raise IsADirectoryError
+            if _is_plain(path):
+                with _beside(path):
+                    pass
+        except OSError as error:
+            raise InputError(f"--output {output}: cannot write {path}") from error
         found.append((form, path))
     return found
 
@@ -56,7 +63,7 @@ def run_check(request: Request, form: str, outputs: Sequence[tuple[str, Path]]) 
     chosen = select_obligations(load_obligations(request.files), request.patterns)
     order = [one.id for one in chosen]
     started = time.monotonic()
-    console = Console(soft_wrap=True)
+    console = Console(soft_wrap=True, emoji=False)
     done: dict[str, Result] = {}
     interrupted = False
     try:
@@ -68,12 +75,14 @@ def run_check(request: Request, form: str, outputs: Sequence[tuple[str, Path]]) 
         interrupted = True
     results = [done[name] for name in order if name in done]
     seconds = time.monotonic() - started if console.is_terminal else None
+    if interrupted:
+        if form == "text":
+            console.print(f"\n{len(results)} of {len(order)} obligations decided")
+        raise KeyboardInterrupt
     if form == "text":
         print_summary(console, results, seconds)
     else:
         print(dump(to_json(results)), end="")  # noqa: T201 - the report is the output
-    if interrupted:
-        raise KeyboardInterrupt
     for kind, path in outputs:
         _write(path, _report(kind, results))
     return exit_status(results)
@@ -114,7 +123,7 @@ def _with_progress(arriving: Iterator[Result], total: int) -> Iterator[Result]:
 def _report(kind: str, results: Sequence[Result]) -> str:
     if kind == "json":
         return dump(to_json(results))
-    console = Console(file=open(os.devnull, "w"), record=True, width=200)  # noqa: SIM115, PTH123
+    console = Console(file=io.StringIO(), force_terminal=False, record=True, width=200, emoji=False)
     for result in results:
         print_result(console, result)
     print_summary(console, results, None)
@@ -122,10 +131,17 @@ def _report(kind: str, results: Sequence[Result]) -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write the whole file or leave what was there."""
+    """Write the whole file or leave what was there; a device or a pipe is written as it is."""
+    if not _is_plain(path):
+        path.write_text(text, encoding="utf-8")
+        return
     with _beside(path) as draft:
         draft.write_text(text, encoding="utf-8")
         draft.replace(path)
+
+
+def _is_plain(path: Path) -> bool:
+    return path.is_file() or not path.exists()
 
 
 @contextmanager

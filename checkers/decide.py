@@ -101,7 +101,9 @@ class _Claim:
         return constants_of((*self._conditions, self._goal))
 
     def decide(self) -> Decision:
-        """Vacuity, then the goal."""
+        """Vacuity, then the goal; a claim without inputs has one state only."""
+        if not self._replayer.symbols:
+            return self._evaluated()
         admitted = self._search(_normal(self._conditions), self._replayer.admits)
         if admitted.state == "none":
             return self._decision(
@@ -120,6 +122,16 @@ class _Claim:
             case state:
                 shown = self._minimised(state)
                 return self._decision(Verdict.REFUTED, failing, counterexample=shown)
+
+    def _evaluated(self) -> Decision:
+        """The verdict on the only state there is."""
+        outcome = _Outcome({}, "evaluation")
+        if not self._replayer.admits({}):
+            return self._decision(Verdict.VACUOUS, outcome, reason="an assumption is false")
+        if self._replayer.fails({}):
+            found = self._replayer.execute({})
+            return self._decision(Verdict.REFUTED, outcome, counterexample=found)
+        return self._decision(Verdict.PROVED, outcome, witness={})
 
     def _failing(self, witness: State) -> _Outcome:
         """A state that breaks the goal: the goal as a whole if that is easy, else part by part."""
@@ -194,7 +206,7 @@ class _Claim:
         """A state that meets the normalised conditions: abstraction, sampling, exact solver."""
         engine, limits = self._options.engine, self._options.limits
         if engine == "sampling":
-            return self._sampled(accept, (start or {},), batches=3) or _NOTHING
+            return self._sampled(accept, (start or {},), batches=5) or _NOTHING
         goal = _prepared(conditions)
         found = self._ask_abstract(goal, limits)
         if found.state == "none" or self._accepted(found, accept):
@@ -207,7 +219,7 @@ class _Claim:
             found = self._ask_exact(goal, limits)
             if found.state == "none" or self._accepted(found, accept):
                 return found
-        thorough = self._sampled(accept, origins, batches=3) if engine == "auto" else None
+        thorough = self._sampled(accept, origins, batches=5) if engine == "auto" else None
         reason = found.reason or "a state of the abstraction did not replay"
         return thorough or replace(found, state="unknown", reason=reason)
 

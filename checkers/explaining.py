@@ -15,6 +15,7 @@ from routeproof.spec.errors import InputError, RouteproofError
 from routeproof.spec.obligation import Claim, Obligation, Reach, Rows
 from routeproof.spec.terms import Bool, all_of
 
+from . import pool  # noqa: F401 - has an error of its own, which has a code
 from .discharge import discharge, result_of
 from .formulas import Formulas
 from .readings.smtlib import script
@@ -42,7 +43,7 @@ def run_explain(subject: str, files: Sequence[Path], form: str) -> int:
             raise InputError(f"{subject} is not a claim about terms: it has no SMT-LIB text")
         print(query(statement, obligation.title), end="")  # noqa: T201 - the output
         return 0
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(soft_wrap=True, highlight=False, emoji=False)
     _head(console, obligation)
     if isinstance(statement, Claim):
         _claim(console, statement, form)

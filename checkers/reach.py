@@ -21,6 +21,7 @@ from routeproof.spec.terms import (
     Enum,
     EnumSort,
     Int,
+    IntDomain,
     Op,
     Term,
     all_of,
@@ -65,10 +66,12 @@ class Table:
 def possible(ladder: Ladder, outcome: str) -> Bool:
     """The outcome's condition with the run-time facts replaced by each relevant instance.
 
-    A disjunction of instances, hence at most what some Run can do; that nothing is missing is
-    proved afterwards. An integer is tried at the constants it is compared with and around them.
+    A disjunction of admitted instances, hence at most what some Run can do; that nothing is missing
+    is proved afterwards. An integer is tried at the constants it is compared with and around them.
     """
-    found: dict[Term, None] = {ladder.takes(outcome): None}
+    runtime = set(ladder.runtime)
+    limits = (one for one in ladder.admitted.values() if runtime & set(free_symbols(one)))
+    found: dict[Term, None] = {all_of(ladder.takes(outcome), *limits): None}
     for fact in ladder.runtime:
         found = {
             instance: None
@@ -89,8 +92,12 @@ def _instances(fact: Term, condition: Term) -> Iterator[Term]:
         yield from (fact.sort[member] for member in fact.sort.members)
     elif isinstance(fact, Int):
         compared = [node for node in topological((condition,)) if fact in set(node.args)]
-        values = {value for node in compared for value in constants_of((node,))} or {0}
-        yield from (integer(v) for v in sorted(values) if not fact.domain or v in fact.domain)
+        domain = fact.domain or IntDomain()
+        ends = {domain.rest, *(end for end in (domain.lo, domain.hi) if end is not None)}
+        values = {value for value in constants_of(compared) if value in domain} or ends
+        yield from (integer(value) for value in sorted(values) if value in domain)
+    else:
+        raise UndecidedError(f"no instances of a {fact.sort_name}: {fact.name}")
 
 
 def decision_table(ladder: Ladder, outcome: str, limits: Limits) -> Table:
@@ -215,4 +222,8 @@ def decide_reach(statement: Reach, options: Options) -> Decision:
     )
     decision = decide_claim(claim, options)
     evidence = {**decision.evidence, "table": table.texts}
-    return replace(decision, engine="table", evidence=evidence)
+    decision = replace(decision, engine="table", evidence=evidence)
+    if decision.verdict is Verdict.REFUTED:
+        reason = "the instances tried miss a Run"
+        return replace(decision, verdict=Verdict.UNKNOWN, reason=reason, counterexample=None)
+    return decision

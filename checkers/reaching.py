@@ -30,7 +30,7 @@ def run_reach(name: str, outcome: str, revision: str | None, form: str, options:
     if form == "json":
         print(dump(_document(name, outcome, tables)), end="")  # noqa: T201 - the output
     else:
-        console = Console(soft_wrap=True, highlight=False)
+        console = Console(soft_wrap=True, highlight=False, emoji=False)
         for key, decision in tables.items():
             title = f"[bold]{escape(outcome)}[/bold] on {name}, {key} ladder"
             _print(console, title, ladders[key], decision)

@@ -28,7 +28,9 @@ def run_replay(path: Path, files: Sequence[Path]) -> int:
         raise InputError(f"{path}: not UTF-8 text: {error.reason}") from error
     known = load_obligations(files)
     found = [_saved(one, str(path)) for one in _counterexamples(data, str(path))]
-    console = Console(soft_wrap=True, highlight=False)
+    console = Console(soft_wrap=True, highlight=False, emoji=False)
+    if not found:
+        console.print(f"{path}: no counterexample to replay", markup=False)
     broken = [_replay_one(console, known, name, state, str(path)) for name, state in found]
     return 0 if all(broken) else 1
 

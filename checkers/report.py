@@ -14,7 +14,6 @@ from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
 
 from routeproof.spec.interpret import Value
 from routeproof.spec.obligation import Verdict
@@ -142,6 +141,8 @@ def _scope(result: Result) -> str:
     if decision.verdict is not Verdict.PROVED:
         return decision.reason
     given = "; ".join(decision.assumptions)
+    if not decision.axes:
+        return "by evaluation: it has no inputs"
     inputs = f"for all values of {len(decision.axes)} inputs"
     conditional = f", conditional on {'; '.join(decision.conditional_on)}"
     return (
@@ -169,16 +170,16 @@ def show(value: Value) -> str:
 
 def print_counterexample(console: Console, found: Counterexample, *, full: bool = False) -> None:
     """Inputs, then what they lead to, then what breaks."""
-    table = Table(box=None, show_header=False, padding=(0, 1), pad_edge=False)
     inputs = {n: v for n, v in found.state.items() if full or n in found.moved}
     shows = {n: v for n, v in found.shows.items() if full or v}
-    for label, part in (("input", inputs), ("gives", shows)):
+    broken = dict.fromkeys(found.broken, "")
+    parts = (("input", inputs), ("gives", shows), ("breaks", broken))
+    width = max((len(name) for _, part in parts for name in part), default=0)
+    for label, part in parts:
         for name, value in part.items():
-            first = name == next(iter(part))
-            table.add_row(f"      {label if first else ''}", escape(name), show(value))
-    for name in found.broken:
-        table.add_row("      breaks", escape(name), "")
-    console.print(table)
+            head = label if name == next(iter(part)) or part is broken else ""
+            line = f"      {head:6}  {name:{width}}  {show(value)}".rstrip()
+            console.print(line, markup=False, highlight=False, soft_wrap=True)
     hidden = len(found.state) - len(inputs)
     if hidden:
         console.print(
@@ -186,7 +187,8 @@ def print_counterexample(console: Console, found: Counterexample, *, full: bool 
             "; explain shows all[/dim]"
         )
     if found.movable:
-        console.print(f"      [dim]not shown to be minimal in: {', '.join(found.movable)}[/dim]")
+        names = escape(", ".join(found.movable))
+        console.print(f"      [dim]not shown to be minimal in: {names}[/dim]")
 
 
 def print_summary(console: Console, results: Sequence[Result], seconds: float | None) -> None:

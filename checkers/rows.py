@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from importlib import resources
@@ -63,13 +64,13 @@ class Evaluator:
 
     def __call__(self, row: Json, where: str) -> dict[str, Json]:
         """Every output key of the row `{"in": ...}`; `where` names the row in errors."""
+        return self.outputs(self.state(row, where))
+
+    def state(self, row: Json, where: str) -> dict[str, Value]:
+        """The row's input as a value per symbol."""
         if not isinstance(row, dict) or "in" not in row:
             _refuse(where, 'expected an object with a key "in"')
-        return self.outputs(self.state(row["in"], where))
-
-    def state(self, data: Json, where: str) -> dict[str, Value]:
-        """The row's input as a value per symbol."""
-        return dict(_read(self._function.inputs, data, "", where))
+        return dict(_read(self._function.inputs, row["in"], "", where))
 
     def outputs(self, state: Mapping[str, Value]) -> dict[str, Json]:
         """The outputs on a state, as JSON objects in declared order."""
@@ -132,11 +133,13 @@ def read_value(symbol: Term, data: Json, at: str) -> Value:
     if isinstance(data, bool) or not isinstance(data, int | float):
         _refuse(at, f"expected a number, got {_shown(data)}")
     if isinstance(symbol, Float):
-        return floats.round_to(float(data), symbol.width)
+        if isinstance(data, int):
+            return floats.from_integer(data, symbol.width)
+        return floats.round_to(data, symbol.width)
     if not isinstance(data, int):
         _refuse(at, f"expected an integer, got {_shown(data)}")
     if symbol.domain and data not in symbol.domain:
-        _refuse(at, f"{data} is outside {symbol.domain}")
+        _refuse(at, f"{_shown(data)} is outside {symbol.domain}")
     return data
 
 
@@ -148,7 +151,9 @@ def _shown(data: Json) -> str:
 def _write(node: object, values: Iterator[Value]) -> Json:
     """The record as JSON, consuming one value per leaf in declared order."""
     if isinstance(node, Term):
-        return next(values)
+        value = next(values)
+        is_number = not isinstance(value, float) or math.isfinite(value)
+        return value if is_number else repr(value)  # as `read_value` takes it
     if isinstance(node, EnumSet):
         flags = {member: next(values) for member in node.present}
         return [member for member, present in flags.items() if present]
@@ -171,13 +176,14 @@ def replay_rows(rows: Rows) -> Decision:
     for number, line in enumerate(_lines(rows), 1):
         where = f"{rows.resource}, row {number}"
         row = parse_json(line, where)
-        state = evaluate.state(row.pop("in"), where)
+        state = evaluate.state(row, where)
         got = evaluate.outputs(state)
+        want = {key: value for key, value in row.items() if key != "in"}
         total += 1
-        if json.dumps(got, sort_keys=True) == json.dumps(row, sort_keys=True):
+        if _exactly(got) == _exactly(want):
             matched += 1
         elif first is None:
-            first = _difference(state, row, got)
+            first = _difference(state, want, got)
     verdict = Verdict.REPLAYED if matched == total and total else Verdict.REFUTED
     return Decision(
         verdict,
@@ -189,9 +195,16 @@ def replay_rows(rows: Rows) -> Decision:
     )
 
 
+def _exactly(data: Json) -> str:
+    """Text that tells 1, 1.0 and true apart, which `==` does not."""
+    return json.dumps(data, sort_keys=True)
+
+
 def _difference(state: Mapping[str, Value], want: Json, got: Json) -> Counterexample:
     wanted, given = dict(_flat(want)), dict(_flat(got))
-    differ = [path for path in wanted | given if wanted.get(path) != given.get(path)]
+    differ = [
+        path for path in wanted | given if _exactly(wanted.get(path)) != _exactly(given.get(path))
+    ]
     shows = {f"{path} (recorded)": wanted.get(path, "absent") for path in differ}
     shows |= {f"{path} (model)": given.get(path, "absent") for path in differ}
     moved = tuple(name for name, value in state.items() if value not in (0, "none"))
@@ -203,7 +216,7 @@ def _flat(data: Json, path: str = "") -> Iterator[tuple[str, Value]]:
         for key, value in data.items():
             yield from _flat(value, f"{path}.{key}".lstrip("."))
     else:
-        yield path, ", ".join(data) if isinstance(data, list) else data
+        yield path, _exactly(data) if isinstance(data, list) else data
 
 
 def write_row(outputs: Mapping[str, Json]) -> str:

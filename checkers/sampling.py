@@ -19,7 +19,9 @@ from .readings.vectorised import columns, compile_numpy, values
 
 __all__ = ["Sampler", "constants_of"]
 
-_BATCHES = (256, 4_096, 16_384)
+# States per batch, and the powers of two up to which integers are drawn: most faults show at
+# small numbers, and these run in machine integers.
+_BATCHES = ((256, 62), (4_096, 8), (16_384, 12), (16_384, 20), (4_096, 62))
 _INT64 = np.iinfo(np.int64)
 _FLOATS = (0.0, 1.0, -1.0, float("nan"), float("inf"))
 _Column = NDArray[Any]
@@ -46,8 +48,8 @@ class Sampler:
     ) -> dict[str, Value] | None:
         """A state around `start` that `accept` confirms, or None, which says nothing."""
         draw = np.random.default_rng(seed)
-        for size in _BATCHES[:batches]:
-            drawn = self._draw(start, size, draw)
+        for size, powers in _BATCHES[:batches]:
+            drawn = self._draw(start, size, powers, draw)
             (meets,) = self._program(drawn)
             for row in np.flatnonzero(np.broadcast_to(meets, (size,)))[:8]:
                 state = dict(self._state(drawn, int(row)))
@@ -55,20 +57,22 @@ class Sampler:
                     return state
         return None
 
-    def _draw(self, start: State, size: int, draw: np.random.Generator) -> dict[str, _Column]:
+    def _draw(
+        self, start: State, size: int, powers: int, draw: np.random.Generator
+    ) -> dict[str, _Column]:
         base = columns(self._symbols, [start])
         # Most rows change a few symbols, some change many.
         rate = draw.choice([1.5, 3.0, 6.0], size) / len(self._symbols)
         drawn = {}
         for symbol in self._symbols:
-            fresh = self._random(symbol, size, draw)
+            fresh = self._random(symbol, size, powers, draw)
             old = np.broadcast_to(base[symbol.name], (size,))
             if old.dtype == object:
                 fresh = fresh.astype(object)
             drawn[symbol.name] = np.where(draw.random(size) < rate, fresh, old)
         return drawn
 
-    def _random(self, symbol: Term, size: int, draw: np.random.Generator) -> _Column:
+    def _random(self, symbol: Term, size: int, powers: int, draw: np.random.Generator) -> _Column:
         if isinstance(symbol, Bool):
             return draw.random(size) < 0.5
         if isinstance(symbol.sort, EnumSort):
@@ -77,9 +81,9 @@ class Sampler:
             return draw.choice(
                 np.array(_FLOATS, np.float32 if symbol.width == 32 else np.float64), size
             )
-        return self._integers(cast("Int", symbol), size, draw)
+        return self._integers(cast("Int", symbol), size, powers, draw)
 
-    def _integers(self, symbol: Int, size: int, draw: np.random.Generator) -> _Column:
+    def _integers(self, symbol: Int, size: int, powers: int, draw: np.random.Generator) -> _Column:
         """Half of the values from the claim's constants, half log-uniform around the rest value."""
         domain = symbol.domain or IntDomain()
         lo = _INT64.min if domain.lo is None else max(domain.lo, _INT64.min)
@@ -87,7 +91,7 @@ class Sampler:
         rest, step = domain.rest, domain.multiple_of
         if lo > hi or not lo <= rest <= hi:
             return np.full(size, rest, object)
-        steps = np.exp2(draw.random(size) * 62).astype(np.int64) - 1
+        steps = np.exp2(draw.random(size) * powers).astype(np.int64) - 1
         steps = np.where((draw.random(size) < 0.3) & (lo < rest), -steps, steps)
         # Python's bounds keep the sum inside int64.
         near = rest + np.clip(steps, max(lo - rest, -(2**62)), min(hi - rest, 2**62))

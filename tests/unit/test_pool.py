@@ -1,0 +1,150 @@
+"""The pool: complete results, whatever its workers do, and no process left behind."""
+
+import multiprocessing
+import signal
+
+import pytest
+
+from routeproof.checkers import pool
+from routeproof.checkers.registry import load_obligations
+from routeproof.checkers.solver import Limits, Options
+from routeproof.spec.errors import ModelError
+from routeproof.spec.obligation import Verdict
+
+HEAD = """\
+import os, signal, sys, threading
+from routeproof.spec.function import Source
+from routeproof.spec.obligation import Claim, obligation
+from routeproof.spec.terms import IntDomain, symbol_int
+
+SOURCE = Source("a.cc", "f", "r1")
+x = symbol_int("x", IntDomain(0, 9))
+IN_WORKER = "pytest" not in sys.modules or __import__("multiprocessing").parent_process()
+"""
+OBLIGATION = """
+@obligation("own.{name}", "{name}", source=SOURCE)
+def {name}():
+    {does}
+    return Claim(x <= 9)
+"""
+FINE = [("one", "pass"), ("two", "pass"), ("three", "pass"), ("four", "pass")]
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Return a function that runs obligations, given as name and action, and gives results."""
+
+    def run(*obligations, jobs=2, options=None, prelude=""):
+        path = tmp_path / "own.py"
+        written = (OBLIGATION.format(name=name, does=does) for name, does in obligations)
+        path.write_text(HEAD + prelude + "".join(written))
+        known = load_obligations([path])
+        return pool.run(list(known.values()), [path], options or Options(), jobs)
+
+    yield run
+    assert multiprocessing.active_children() == []
+
+
+def verdicts(results):
+    """Return the verdict of each obligation by its id."""
+    return {result.id: str(result.decision.verdict) for result in results}
+
+
+@pytest.mark.parametrize("jobs", [1, 5])
+def test_every_obligation_has_one_result(run, jobs):
+    """However many workers there are."""
+    results = list(run(*FINE, jobs=jobs))
+    assert sorted(result.id for result in results) == sorted(f"own.{name}" for name, _ in FINE)
+    assert set(verdicts(results).values()) == {"proved"}
+
+
+@pytest.mark.usefixtures("run")
+def test_nothing_to_do_starts_nothing():
+    """No obligation, no process, no result."""
+    assert list(pool.run([], [], Options(), 4)) == []
+
+
+def test_a_worker_that_overruns_is_killed(run, monkeypatch):
+    """Its obligation is unknown, with the reason; the others are decided."""
+    monkeypatch.setattr(pool, "_GRACE_SECONDS", 0.5)
+    options = Options(Limits(seconds=2.0))
+    results = list(run(("hangs", "threading.Event().wait()"), *FINE, options=options))
+    assert verdicts(results).pop("own.hangs") == "unknown"
+    assert list(verdicts(results).values()).count("proved") == len(FINE)
+    (hangs,) = [result for result in results if result.id == "own.hangs"]
+    assert "wall clock" in hangs.decision.reason
+    assert hangs.seconds >= 2.5
+
+
+def test_time_to_load_is_not_time_to_decide(run, monkeypatch):
+    """A slow start, on a busy machine, makes nothing unknown."""
+    monkeypatch.setattr(pool, "_GRACE_SECONDS", 0.0)
+    slow = "if IN_WORKER: threading.Event().wait(2.5)\n"
+    (result,) = run(FINE[0], options=Options(Limits(seconds=2.4)), prelude=slow)
+    assert result.decision.verdict == "proved"
+    assert result.seconds < 2.4
+
+
+@pytest.mark.parametrize("end", ["os._exit(3)", "os.kill(os.getpid(), signal.SIGKILL)"])
+def test_a_worker_that_dies_is_replaced(run, end):
+    """Its obligation is unknown; those after it are decided by another."""
+    results = list(run(("dies", end), *FINE, ("dies_too", end), jobs=1))
+    expected = {f"own.{name}": "proved" for name, _ in FINE}
+    assert verdicts(results) == expected | {"own.dies": "unknown", "own.dies_too": "unknown"}
+    assert all("died" in result.decision.reason for result in results if "dies" in result.id)
+
+
+def test_workers_that_die_before_they_are_asked_are_unknown(run):
+    """Loading killed the process: nothing is decided, nothing hangs."""
+    results = list(run(*FINE, prelude="if IN_WORKER: os._exit(1)\n"))
+    assert verdicts(results) == {f"own.{name}": "unknown" for name, _ in FINE}
+
+
+def test_running_out_of_memory_is_unknown(run):
+    """Where Python notices it itself."""
+    (result,) = run(("greedy", "raise MemoryError"))
+    assert (result.decision.verdict, result.decision.reason) == (Verdict.UNKNOWN, "out of memory")
+
+
+def test_an_internal_error_surfaces_with_its_traceback(run):
+    """It is nobody's verdict, and it carries the id and the line."""
+    with pytest.raises(pool.InternalError, match=r"(?s)own\.breaks: .*own\.py.*1 // 0") as error:
+        list(run(("breaks", "1 // 0"), *FINE))
+    assert error.value.code.startswith("RP9")
+
+
+def test_a_malformed_statement_names_its_obligation(run):
+    """The error of the language, with the place and the id."""
+    with pytest.raises(ModelError, match=r"own\.py:\d+: own\.breaks: expected an int"):
+        list(run(("breaks", "x + True")))
+
+
+def test_what_a_worker_prints_is_not_the_report(run, capfd):
+    """Standard output belongs to the parent."""
+    list(run(("prints", "print('hello'); sys.stdout.flush()")))
+    captured = capfd.readouterr()
+    assert (captured.out, captured.err) == ("", "hello\n")
+
+
+def test_closing_early_ends_every_worker(run):
+    """The caller had enough, or was interrupted: the fixture finds no process left."""
+    results = run(*FINE, ("hangs", "threading.Event().wait()"), jobs=3)
+    assert next(results).decision.verdict == "proved"
+    assert multiprocessing.active_children()
+    results.close()
+
+
+def test_an_error_ends_every_worker(run):
+    """Also those that are busy: the fixture finds no process left."""
+    with pytest.raises(pool.InternalError):
+        list(run(("hangs", "threading.Event().wait()"), ("breaks", "1 // 0")))
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals of POSIX")
+def test_an_interrupt_is_the_parents_alone(run, capfd):
+    """A worker that Ctrl-C reaches goes on, and says nothing of its own."""
+    interrupt = "os.kill(os.getpid(), signal.SIGINT)"
+    results = list(run(("interrupted", interrupt), *FINE, jobs=1))
+    assert set(verdicts(results).values()) == {"proved"}
+    assert "KeyboardInterrupt" not in capfd.readouterr().err
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())

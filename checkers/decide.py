@@ -102,7 +102,7 @@ class _Claim:
 
     def decide(self) -> Decision:
         """Vacuity, then the goal; a claim without inputs has one state only."""
-        if not self._replayer.symbols:
+        if not self._replayer.symbols and self._options.engine != "sampling":
             return self._evaluated()
         admitted = self._search(_normal(self._conditions), self._replayer.admits)
         if admitted.state == "none":

@@ -117,32 +117,32 @@ def _checked(jobs: int) -> tuple[float, float, float, float]:
 
 
 class _Watch(threading.Thread):
-    """Samples the resident memory of one session, every 50 ms, and keeps the largest sum."""
+    """Samples the memory of a command and its workers every 50 ms; keeps the largest sum."""
 
-    def __init__(self, session: int) -> None:
+    def __init__(self, leader: int) -> None:
         super().__init__(daemon=True)
         self.peak = 0
-        self._session = session
+        self._leader = leader
         self._ended = threading.Event()
 
     def run(self) -> None:
         while not self._ended.wait(0.05):
-            self.peak = max(self.peak, _resident(self._session))
+            self.peak = max(self.peak, _resident(self._leader))
 
     def stop(self) -> None:
         self._ended.set()
         self.join()
 
 
-def _resident(session: int) -> int:
-    """Bytes of the resident sets of the session's processes; 0 without /proc."""
+def _resident(leader: int) -> int:
+    """Bytes of the resident sets of the command and its workers; 0 without /proc."""
     pages = 0
     for status in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = status.read_text(encoding="utf-8").rpartition(")")[2].split()
         except OSError:
             continue  # it has ended
-        if int(fields[3]) == session:
+        if int(fields[3]) == leader:
             pages += int(fields[21])
     return pages * os.sysconf("SC_PAGE_SIZE")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -83,6 +84,9 @@ def run_check(request: Request, form: str, outputs: Sequence[tuple[str, Path]]) 
         print_summary(console, results, seconds)
     else:
         print(dump(to_json(results)), end="")  # noqa: T201 - the report is the output
+        for result in results:
+            if result.decision.malformed:
+                print(f"routeproof: {result.decision.reason}", file=sys.stderr)  # noqa: T201
     for kind, path in outputs:
         _write(path, _report(kind, results))
     return exit_status(results)

@@ -29,7 +29,7 @@ Examples:
 
 \b
 Exit status: 0 every verdict as expected; 1 a surprise; 2 bad usage or input;
-3 something stayed unknown; 70 internal error; 130 interrupted.
+3 something stayed unknown; 70 internal error; 130 interrupted; 141 output closed.
 Shell completion: eval "$(_ROUTEPROOF_COMPLETE=bash_source routeproof)" (or zsh_source).
 """
 
@@ -92,7 +92,7 @@ def _split(targets: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     type=click.FloatRange(min=0.01),
     default=60.0,
     show_default=True,
-    help="Seconds per obligation; over it is unknown.",
+    help="Seconds per solver query; an obligation may take 5 more.",
 )
 @click.option(
     "--rlimit",
@@ -217,7 +217,7 @@ def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: f
 
     \b
     routeproof reach ort.gqa unfused
-    routeproof reach ort.gqa no-route --revision older
+    routeproof reach ort.gqa no_route --revision older
     """
     from .reaching import run_reach
     from .solver import Limits, Options
@@ -234,10 +234,13 @@ def explain(subject: str, files: tuple[Path, ...], smtlib: bool, latex: bool) ->
     r"""Tell the whole story of an obligation, or what an error code means.
 
     \b
-    routeproof explain ort.gqa.reach.unfused.flash-without-head-size
+    routeproof explain ort.gqa.reach.unfused.flash-without-head-size-limit.newest
     routeproof explain RP201
     """
     from .explaining import run_explain
+
+    if smtlib and latex:
+        raise click.UsageError("--smtlib and --latex exclude each other")
 
     return run_explain(subject, files, "smtlib" if smtlib else "latex" if latex else "text")
 

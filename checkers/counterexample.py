@@ -13,6 +13,8 @@ from routeproof.spec.interpret import State, Value, compile_terms
 from routeproof.spec.obligation import Claim
 from routeproof.spec.terms import Bool, EnumSort, Float, Int, Term, free_symbols
 
+from .readings.intervals import Interval
+
 __all__ = ["Counterexample", "Replayer", "rest_value"]
 
 
@@ -32,15 +34,19 @@ class Counterexample:
     movable: tuple[str, ...] = ()
 
 
-def rest_value(symbol: Term) -> Value:
-    """The value a minimised state prefers: false, the first member, 0.0, the low end."""
+def rest_value(symbol: Term, box: Mapping[str, Interval] | None = None) -> Value:
+    """The value a minimised state prefers: false, the first member, 0.0, the low end admitted."""
     if isinstance(symbol, Bool):
         return False
     if isinstance(symbol.sort, EnumSort):
         return symbol.sort.members[0]
     if isinstance(symbol, Float):
         return 0.0
-    return symbol.domain.rest if symbol.domain else 0
+    rest = symbol.domain.rest if symbol.domain else 0
+    within = (box or {}).get(symbol.name, Interval())
+    if within.lo is not None and within.lo > rest:
+        return within.lo
+    return within.hi if within.hi is not None and within.hi < rest else rest
 
 
 class Replayer:
@@ -87,8 +93,11 @@ class Replayer:
         conditions, goals = self._values(state)
         return all(conditions) and not all(goals)
 
-    def execute(self, state: State, movable: tuple[str, ...] = ()) -> Counterexample:
+    def execute(
+        self, state: State, movable: tuple[str, ...] = (), *, rests: State | None = None
+    ) -> Counterexample:
         """The state with every value a reader needs, whether or not it breaks anything."""
+        rests = rests or {one.name: rest_value(one) for one in self.symbols}
         conditions, goals = self._values(state)
         terms, labels = self._shown
         extra = {one.name: rest_value(one) for one in free_symbols(*terms)}
@@ -98,6 +107,6 @@ class Replayer:
             shows,
             dict(zip(self._claim.conditions, map(bool, conditions), strict=True)),
             tuple(n for n, holds in zip(self._claim.goals, goals, strict=True) if not holds),
-            tuple(one.name for one in self.symbols if state[one.name] != rest_value(one)),
+            tuple(one.name for one in self.symbols if state[one.name] != rests[one.name]),
             movable,
         )

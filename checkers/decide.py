@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
-from routeproof.spec.errors import ModelError
 from routeproof.spec.interpret import State, Value
 from routeproof.spec.obligation import Claim, Verdict
 from routeproof.spec.terms import (
@@ -33,9 +32,10 @@ from routeproof.spec.terms import (
 from routeproof.spec.text import render
 
 from .abstraction import abstract, box_of
-from .counterexample import Counterexample, Replayer
+from .counterexample import Counterexample, Replayer, rest_value
 from .minimise import Minimiser
 from .normalise import normalise, push_negations, specialise, split
+from .readings.intervals import Interval
 from .readings.smtlib import script
 from .sampling import Sampler, constants_of
 from .solver import Limits, Options, ask, second_opinion, solver_version
@@ -51,7 +51,11 @@ _Accept = Callable[[State], bool]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What was found, by which engine, on what evidence."""
+    """What was found, by which engine, on what evidence.
+
+    `enforced` says of the claim's envelope whether the runtime enforces every bound (None: there is
+    no envelope); `malformed` that there was nothing to decide: the statement is not one.
+    """
 
     verdict: Verdict
     engine: str
@@ -62,6 +66,8 @@ class Decision:
     conditional_on: Sequence[str] = ()
     second_solver: str | None = None
     evidence: Mapping[str, object] = field(default_factory=dict)
+    enforced: bool | None = None
+    malformed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +94,6 @@ class _Claim:
     """One claim under decision; everything derived from it is computed once."""
 
     def __init__(self, claim: Claim, options: Options) -> None:
-        if not claim.goals:
-            raise ModelError("a claim without a goal would hold of anything")
         self._claim = claim
         self._options = options
         self._replayer = Replayer(claim)
@@ -99,6 +103,11 @@ class _Claim:
     @cached_property
     def _constants(self) -> tuple[int, ...]:
         return constants_of((*self._conditions, self._goal))
+
+    @cached_property
+    def _box(self) -> dict[str, Interval]:
+        """The range of each integer under the conditions."""
+        return box_of((_prepared(_normal(self._conditions)),))
 
     def decide(self) -> Decision:
         """Vacuity, then the goal; a claim without inputs has one state only."""
@@ -178,8 +187,7 @@ class _Claim:
         counterexample: Counterexample | None = None,
         witness: State | None = None,
     ) -> Decision:
-        envelope = self._claim.envelope
-        box = box_of((_prepared(_normal(self._conditions)),))
+        envelope, box = self._claim.envelope, self._box
         return Decision(
             verdict,
             outcome.engine,
@@ -195,6 +203,7 @@ class _Claim:
                 "stands_for": list(outcome.stands_for),
                 "admitted_state": witness,
             },
+            enforced=not envelope.declared_only if envelope else None,
         )
 
     def _search(
@@ -270,14 +279,15 @@ class _Claim:
             model = {name: value for name, value in answer.model.items() if name in names}
             return replace(outcome, state=self._replayer.completed(model))
         if answer.status == "unknown":
-            return replace(outcome, state="unknown", reason=f"the solver gave up: {answer.reason}")
+            return replace(outcome, state="unknown", reason=answer.reason)
         return outcome
 
     def _minimised(self, state: State) -> Counterexample:
+        rests = {one.name: rest_value(one, self._box) for one in self._replayer.symbols}
         minimiser = Minimiser(
-            self._replayer.fails, self._replayer.symbols, self._constants, self._probe
+            self._replayer.fails, self._replayer.symbols, self._constants, rests, self._probe
         )
-        return self._replayer.execute(*minimiser.run(state))
+        return self._replayer.execute(*minimiser.run(state), rests=rests)
 
     def _probe(
         self, symbol: Int, state: Mapping[str, Value], rest: int

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import assert_never
 
-from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Verdict
+from routeproof.spec.errors import ModelError, RouteproofError
+from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Statement, Verdict
 
 from .decide import Decision, decide_claim
 from .reach import decide_reach
+from .registry import line_of
 from .rows import replay_rows
 from .solver import Options
 
-__all__ = ["Result", "discharge", "result_of"]
+__all__ = ["Result", "build", "discharge", "result_of", "shown_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +45,7 @@ class Result:
 
 def discharge(obligation: Obligation, options: Options) -> Decision:
     """Decide the obligation now, in this process."""
-    statement = obligation.statement()
+    statement = build(obligation)
     match statement:
         case Claim():
             return decide_claim(statement, options)
@@ -53,6 +56,32 @@ def discharge(obligation: Obligation, options: Options) -> Decision:
     assert_never(statement)
 
 
+def build(obligation: Obligation) -> Statement:
+    """The obligation's statement; whatever is wrong with it is a `ModelError` with its line."""
+    path, _, line = obligation.location.rpartition(":")
+    try:
+        statement: object = obligation.statement()
+    except RouteproofError as error:
+        where = line_of(error, Path(path))
+        raise type(error)(f"{shown_path(where)}: {error.args[0]}") from error
+    except Exception as error:
+        where = shown_path(line_of(error, Path(path)))
+        raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
+    if not isinstance(statement, Claim | Rows | Reach):
+        got = type(statement).__name__
+        where = shown_path(f"{path}:{line}")
+        raise ModelError(f"{where}: {obligation.id} returns {got}, not a Claim: return Claim(...)")
+    return statement
+
+
+def shown_path(location: str) -> str:
+    """The location relative to the working directory, where it lies below it."""
+    try:
+        return str(Path(location).relative_to(Path.cwd()))
+    except ValueError:
+        return location
+
+
 def result_of(obligation: Obligation, decision: Decision, started: float) -> Result:
     """The decision with what the obligation says of itself."""
     return Result(
@@ -60,7 +89,7 @@ def result_of(obligation: Obligation, decision: Decision, started: float) -> Res
         obligation.title,
         f"{obligation.source.document}, {obligation.source.place}",
         obligation.source.revision,
-        obligation.location,
+        shown_path(obligation.location),
         obligation.expected,
         decision,
         time.monotonic() - started,

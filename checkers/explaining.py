@@ -16,7 +16,7 @@ from routeproof.spec.obligation import Claim, Obligation, Reach, Rows
 from routeproof.spec.terms import Bool, all_of
 
 from . import pool  # noqa: F401 - has an error of its own, which has a code
-from .discharge import discharge, result_of
+from .discharge import build, discharge, result_of, shown_path
 from .formulas import Formulas
 from .readings.smtlib import script
 from .registry import load_obligations, pick
@@ -34,10 +34,11 @@ def run_explain(subject: str, files: Sequence[Path], form: str) -> int:
         print(f"{subject}: {codes[subject].__doc__}")  # noqa: T201 - the output
         return 0
     known = load_obligations(files)
+    of_files = f" of {', '.join(map(str, files))}" if files else ""
     if subject not in known:
-        pick("obligation or error code", subject, [*known, *codes])
+        pick(f"obligation{of_files} or error code", subject, [*known, *codes])
     obligation = known[subject]
-    statement = obligation.statement()
+    statement = build(obligation)
     if form == "smtlib":
         if not isinstance(statement, Claim):
             raise InputError(f"{subject} is not a claim about terms: it has no SMT-LIB text")
@@ -76,7 +77,7 @@ def query(claim: Claim, title: str) -> str:
 def _head(console: Console, obligation: Obligation) -> None:
     console.print(f"[bold]{escape(obligation.id)}[/bold]\n  {escape(obligation.title)}")
     console.print(f"  source    {escape(str(obligation.source))}")
-    console.print(f"  written   {escape(obligation.location)}")
+    console.print(f"  written   {escape(shown_path(obligation.location))}")
     console.print(f"  expected  {obligation.expected}")
     if obligation.note:
         console.print(f"  note      {escape(obligation.note)}")

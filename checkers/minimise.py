@@ -14,8 +14,6 @@ from typing import Literal
 from routeproof.spec.interpret import State, Value
 from routeproof.spec.terms import Bool, EnumSort, Float, Int, Term
 
-from .counterexample import rest_value
-
 __all__ = ["Minimiser"]
 
 Probe = Callable[[Int, dict[str, Value], int], "int | Literal['none', 'unknown']"]
@@ -33,6 +31,7 @@ class Minimiser:
     fails: Callable[[State], bool]
     symbols: Sequence[Term]
     constants: Sequence[int]
+    rests: State
     probe: Probe
 
     def run(self, state: State) -> tuple[dict[str, Value], tuple[str, ...]]:
@@ -49,7 +48,7 @@ class Minimiser:
         integers = [symbol for symbol in self.symbols if isinstance(symbol, Int)]
         open_symbols: list[str] = []
         for symbol in integers:
-            rest = rest_value(symbol)
+            rest = self.rests[symbol.name]
             if current[symbol.name] == rest:
                 continue
             answer = self._exhaust(symbol, current)
@@ -64,7 +63,7 @@ class Minimiser:
 
     def _exhaust(self, symbol: Int, state: State) -> int | Literal["none", "unknown"]:
         """Try every nearer value when there are few."""
-        value, rest = int(state[symbol.name]), int(rest_value(symbol))
+        value, rest = int(state[symbol.name]), int(self.rests[symbol.name])
         if abs(value - rest) > _EXHAUSTIVE:
             return "unknown"
         nearer = range(rest, value, 1 if value > rest else -1)
@@ -79,7 +78,7 @@ class Minimiser:
 
     def _candidates(self, symbol: Term, value: Value) -> Iterator[Value]:
         """Values nearer to rest, the nearest first."""
-        rest = rest_value(symbol)
+        rest = self.rests[symbol.name]
         if repr(value) == repr(rest):  # of the two zeros, 0.0 is at rest
             return
         if isinstance(symbol, Bool):

@@ -78,7 +78,7 @@ def run(
     workers: list[_Worker] = []
     try:
         while waiting or any(worker.busy for worker in workers):
-            while waiting and len(workers) < jobs:
+            while waiting and len(workers) < min(jobs, len(obligations)):
                 workers.append(_start(files, options))
             for worker in workers:
                 if worker.busy is None and waiting:
@@ -162,7 +162,7 @@ def _work(pipe: Connection, files: Sequence[Path], options: Options) -> None:
         try:
             pipe.send(discharge(known[name], options))
         except RouteproofError as error:
-            pipe.send(type(error)(f"{known[name].location}: {name}: {error.args[0]}"))
+            pipe.send(Decision(Verdict.UNKNOWN, "none", str(error), malformed=True))
         except MemoryError:
             pipe.send(Decision(Verdict.UNKNOWN, "none", "out of memory"))
         except Exception:  # noqa: BLE001 - reported to the parent with its traceback

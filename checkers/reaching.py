@@ -21,6 +21,7 @@ def run_reach(name: str, outcome: str, revision: str | None, form: str, options:
     """Compute, prove and print; 0 when every table is proved, 3 when one stays unknown."""
     ladders = load_ladders(name)
     chosen = [pick("revision", revision, ladders)] if revision else list(ladders)
+    outcome = outcome.replace("-", "_")
     pick("outcome", outcome, [one for key in chosen for one in ladders[key].outcomes])
     tables = {
         key: decide_reach(Reach(ladders[key], outcome), options)

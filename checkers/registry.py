@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import itertools
 import pkgutil
 import sys
 import traceback
@@ -21,12 +22,13 @@ from typing import cast
 from routeproof.spec.errors import InputError, ModelError, RouteproofError, UnknownNameError
 from routeproof.spec.function import Function
 from routeproof.spec.ladder import Ladder
-from routeproof.spec.obligation import Obligation
+from routeproof.spec.obligation import Obligation, declaring
 
 __all__ = [
     "closest",
     "function_names",
     "ladder_names",
+    "line_of",
     "load_function",
     "load_ladders",
     "load_obligations",
@@ -36,6 +38,7 @@ __all__ = [
 
 _CATALOGUE = "routeproof.models.catalogue"
 _PROOFS = "routeproof.proofs"
+_MOST_NAMES = 12
 
 
 def pick(kind: str, name: str, names: Iterable[str]) -> str:
@@ -50,7 +53,10 @@ def closest(name: str, names: Iterable[str]) -> str:
     """What to add to an error about an unknown name: the closest match, or all there are."""
     known = sorted(names)
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    return f"; did you mean {close[0]!r}?" if close else f"; known: {', '.join(known)}"
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return f"; known: {', '.join(known[:_MOST_NAMES])}{more}"
 
 
 def function_names() -> list[str]:
@@ -79,13 +85,12 @@ def load_ladders(name: str) -> Mapping[str, Ladder]:
 
 def load_obligations(files: Sequence[Path] = ()) -> dict[str, Obligation]:
     """Every obligation by id: of the given files, or else of the installed proofs."""
-    modules = map(_module_of, files) if files else _installed()
+    groups = map(_declared_in, files) if files else map(_obligations, _installed())
     found: dict[str, Obligation] = {}
-    for module in modules:
-        for one in _obligations(module):
-            other = found.setdefault(one.id, one)
-            if other is not one:
-                raise ModelError(f"{one.location}: id {one.id!r} is taken by {other.location}")
+    for one in itertools.chain.from_iterable(groups):
+        other = found.setdefault(one.id, one)
+        if other is not one:
+            raise ModelError(f"{one.location}: id {one.id!r} is taken by {other.location}")
     if files and not found:
         raise InputError(f"no obligation in {', '.join(map(str, files))}")
     return found
@@ -96,6 +101,8 @@ def select_obligations(
 ) -> list[Obligation]:
     """The obligations that match any of the ids or globs (none given: all), in order."""
     for pattern in patterns:
+        if Path(pattern).is_file():
+            raise InputError(f"{pattern}: obligations are read from .py files")
         if not any(fnmatchcase(one, pattern) for one in known):
             pick("obligation", pattern, known)
     return [
@@ -120,8 +127,8 @@ def _obligations(module: ModuleType) -> Iterator[Obligation]:
         yield from (item for item in items if isinstance(item, Obligation))
 
 
-def _module_of(path: Path) -> ModuleType:
-    """The user's file as a module; whatever it raises is reported with its line."""
+def _declared_in(path: Path) -> list[Obligation]:
+    """What the user's file declares; whatever it raises is reported with its line."""
     if not path.is_file():
         raise InputError(f"{path}: no such file")
     name = f"_routeproof_{path.stem}_{abs(hash(path.resolve()))}"
@@ -131,20 +138,22 @@ def _module_of(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with redirect_stdout(sys.stderr):  # standard output is the report
+        # Standard output is the report's.
+        with redirect_stdout(sys.stderr), declaring() as declared:
             spec.loader.exec_module(module)
     except RouteproofError as error:
-        raise InputError(f"{_where(path, error, spec.origin)}: {error.args[0]}") from error
+        raise type(error)(f"{line_of(error, path)}: {error.args[0]}") from error
     except (Exception, SystemExit) as error:
-        where = _where(path, error, spec.origin)
+        where = line_of(error, path)
         raise InputError(f"{where}: {type(error).__name__}: {error}") from error
-    return module
+    return list(dict.fromkeys([*declared, *_obligations(module)]))
 
 
-def _where(path: Path, error: BaseException, origin: str | None) -> str:
-    """The last line of the file that the error passed through."""
-    if isinstance(error, SyntaxError) and error.filename == origin:
+def line_of(error: BaseException, path: Path) -> str:
+    """The last line of the file that the error passed through, as `path:line`."""
+    here = str(path.absolute())
+    if isinstance(error, SyntaxError) and error.filename in (here, str(path)):
         return f"{path}:{error.lineno}"
     frames = traceback.extract_tb(error.__traceback__)
-    lines = [frame.lineno for frame in frames if frame.filename == origin]
+    lines = [frame.lineno for frame in frames if frame.filename in (here, str(path))]
     return f"{path}:{lines[-1] if lines else 0}"

@@ -13,6 +13,7 @@ from routeproof.spec.errors import InputError
 from routeproof.spec.obligation import Claim, Obligation
 
 from .counterexample import Replayer
+from .discharge import build
 from .registry import load_obligations, pick
 from .report import print_counterexample
 from .rows import parse_json, read_value
@@ -60,7 +61,7 @@ def _replay_one(
     data: Mapping[str, Any],
     where: str,
 ) -> bool:
-    statement = known[pick("obligation", name, known)].statement()
+    statement = build(known[pick("obligation", name, known)])
     if not isinstance(statement, Claim):
         raise InputError(f"{where}: {name} is not a claim about states; run check instead")
     replayer = Replayer(statement)

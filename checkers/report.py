@@ -31,11 +31,14 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+_ENVELOPE = {None: None, True: "enforced", False: "declared only"}
 _COLOURS = {"proved": "green", "refuted": "green", "replayed": "green"}
 
 
 def exit_status(results: Sequence[Result]) -> int:
-    """0: all as expected; 1: a surprise; 3: nothing surprising, but something stayed unknown."""
+    """2: a malformed statement; 1: a surprise; 3: something unknown; 0: all as expected."""
+    if any(result.decision.malformed for result in results):
+        return 2
     if any(result.surprises for result in results):
         return 1
     return 0 if all(result.as_expected for result in results) else 3
@@ -57,6 +60,7 @@ def _summary(results: Sequence[Result]) -> dict[str, Any]:
         "as_expected": sum(result.as_expected for result in results),
         "surprises": sum(result.surprises for result in results),
         "unknown": verdicts[Verdict.UNKNOWN],
+        "malformed": sum(result.decision.malformed for result in results),
         "verdicts": {str(verdict): verdicts[verdict] for verdict in Verdict},
         "exit_status": exit_status(results),
     }
@@ -80,7 +84,7 @@ def _obligation(result: Result) -> dict[str, Any]:
             "second_solver": decision.second_solver,
             "exhaustive": None,
             "cached": False,
-            "envelope": "declared only" if decision.conditional_on else "enforced",
+            "envelope": _ENVELOPE[decision.enforced],
         },
         "engine": decision.engine,
         "seconds": round(result.seconds, 3),
@@ -118,6 +122,10 @@ def print_result(console: Console, result: Result) -> None:
     mark, colour = ("✓", _COLOURS[verdict]) if good else ("✗", "red")
     if verdict is Verdict.UNKNOWN:
         mark, colour = "?", "yellow"
+    if result.decision.malformed:
+        console.print(f"[red]! malformed[/] {escape(result.id)}", soft_wrap=True)
+        console.print(f"    {escape(result.decision.reason)}", soft_wrap=True)
+        return
     head = f"[{colour}]{mark} {verdict:9}[/] {escape(result.id)} [dim]{escape(result.title)}[/dim]"
     time = f"{result.decision.engine} {result.seconds:.2f}s" if console.is_terminal else ""
     console.print(f"{head} [dim]{time}[/dim]" if time else head, soft_wrap=True)
@@ -140,15 +148,18 @@ def _scope(result: Result) -> str:
     decision = result.decision
     if decision.verdict is not Verdict.PROVED:
         return decision.reason
-    given = "; ".join(decision.assumptions)
     if not decision.axes:
-        return "by evaluation: it has no inputs"
-    inputs = f"for all values of {len(decision.axes)} inputs"
-    conditional = f", conditional on {'; '.join(decision.conditional_on)}"
-    return (
-        f"{inputs}{f' given: {given}' if given else ''}"
-        f"{conditional if decision.conditional_on else ''}"
-    )
+        return "without inputs: by evaluation, or true by construction"
+    scope = f"for all values of {_count(len(decision.axes), 'input')}"
+    if decision.assumptions:
+        scope += f", given: {'; '.join(decision.assumptions)}"
+    if decision.conditional_on:
+        scope += f", conditional on {'; '.join(decision.conditional_on)}"
+    return scope
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _at(found: Counterexample) -> str:
@@ -183,8 +194,8 @@ def print_counterexample(console: Console, found: Counterexample, *, full: bool 
     hidden = len(found.state) - len(inputs)
     if hidden:
         console.print(
-            f"      [dim]{hidden} other inputs are at rest: false, the first member, the low end"
-            "; explain shows all[/dim]"
+            f"      [dim]{_count(hidden, 'other input')} at rest: false, the first member,"
+            " the low end; explain shows all[/dim]"
         )
     if found.movable:
         names = escape(", ".join(found.movable))
@@ -196,10 +207,11 @@ def print_summary(console: Console, results: Sequence[Result], seconds: float | 
     summary = _summary(results)
     verdicts = ", ".join(f"{n} {name}" for name, n in summary["verdicts"].items() if n)
     took = f" in {seconds:.1f}s" if seconds is not None else ""
-    console.print(f"\n{summary['total']} obligations{took}: {verdicts or 'none'}")
+    console.print(f"\n{_count(summary['total'], 'obligation')}{took}: {verdicts or 'none'}")
     text = {
         0: "[green]every verdict is as expected[/green]",
         1: f"[red]{summary['surprises']} not as expected[/red]",
+        2: f"[red]{summary['malformed']} malformed[/red], the rest was decided",
         3: f"[yellow]{summary['unknown']} unknown[/yellow], nothing else surprising",
     }[exit_status(results)]
     console.print(text)

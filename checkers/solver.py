@@ -84,7 +84,20 @@ def ask(text: str, symbols: Sequence[Term], limits: Limits, seed: int = 0) -> An
         reason = solver.reason_unknown() if status == "unknown" else ""
     except z3.Z3Exception as error:
         status, model, reason = "unknown", {}, str(error)
-    return Answer(_STATUS.get(status, "unknown"), model, _spent(solver), reason)
+    spent = _spent(solver)
+    said = _explained(reason, spent, limits) if reason else ""
+    return Answer(_STATUS.get(status, "unknown"), model, spent, said)
+
+
+def _explained(reason: str, spent: int, limits: Limits) -> str:
+    """Which limit ended the query, and the option that raises it."""
+    if spent >= limits.resources or "resource" in reason:
+        return f"the solver used up {limits.resources:,} resource units (--rlimit)"
+    if "memory" in reason:
+        return f"the solver used up {limits.megabytes:,} MiB (--memory)"
+    if reason in ("timeout", "canceled"):
+        return f"the solver used up {limits.seconds:g} s (--timeout)"
+    return f"the solver gave up: {reason}"
 
 
 def second_opinion(text: str, limits: Limits) -> tuple[str, str]:

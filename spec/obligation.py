@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 
 from .envelope import Envelope
 from .errors import ModelError
@@ -21,6 +24,7 @@ __all__ = [
     "Rows",
     "Statement",
     "Verdict",
+    "declaring",
     "obligation",
 ]
 
@@ -52,10 +56,18 @@ class Claim:
     envelope: Envelope | None = None
     shows: Mapping[str, Term | Record] = field(default_factory=dict)
 
+    def __post_init__(self) -> None:
+        """Refuse what is not a condition: a Python bool or None is the same for every state."""
+        for name, part in {**self.assuming, **self.goals}.items():
+            if not isinstance(part, Bool):
+                raise ModelError(f"{name!r} is {part!r}, not a condition over symbols")
+        if not self.goals:
+            raise ModelError("a claim without a goal would hold of anything")
+
     @property
     def goals(self) -> Mapping[str, Bool]:
         """The goal's parts by name."""
-        return {"goal": self.goal} if isinstance(self.goal, Bool) else self.goal
+        return self.goal if isinstance(self.goal, Mapping) else {"goal": self.goal}
 
     @property
     def conditions(self) -> Mapping[str, Bool]:
@@ -120,19 +132,42 @@ class Obligation:
             raise ModelError(f"{self.id}: {self.expected} is never an expectation")
 
 
+_declared: ContextVar[list[Obligation] | None] = ContextVar("_declared", default=None)
+
+
+@contextmanager
+def declaring() -> Iterator[list[Obligation]]:
+    """The obligations made meanwhile, in order, whatever becomes of their names."""
+    made: list[Obligation] = []
+    token = _declared.set(made)
+    try:
+        yield made
+    finally:
+        _declared.reset(token)
+
+
 def obligation(
     id: str,  # noqa: A002 - the word users write
     title: str,
     *,
-    source: Source,
+    source: Source | None = None,
     expect: str = "proved",
     note: str = "",
 ) -> Callable[[Callable[[], Statement]], Obligation]:
-    """Decorator: the function that builds the statement becomes the `Obligation`."""
+    """Decorator: the function that builds the statement becomes the `Obligation`.
+
+    Without a source, it speaks of the file that it is written in.
+    """
+    if expect not in ("proved", "refuted", "replayed"):
+        raise ModelError(f"{id}: expect={expect!r} is not proved, refuted or replayed")
 
     def wrap(build: Callable[[], Statement]) -> Obligation:
         code = build.__code__
         where = f"{code.co_filename}:{code.co_firstlineno}"
-        return Obligation(id, title, source, Verdict(expect), build, where, note)
+        said = source or Source(Path(code.co_filename).name, build.__name__, "as written")
+        made = Obligation(id, title, said, Verdict(expect), build, where, note)
+        if (declared := _declared.get()) is not None:
+            declared.append(made)
+        return made
 
     return wrap

@@ -33,7 +33,7 @@ CLAIMS = {
     "empty": 'Claim(heads > 0, assuming={"never": heads > 99})',
     "open": "Claim(a * a * a + b * b * b != c * c * c)",
     "breaks": "Claim(1 // 0)",
-    "hangs": "threading.Event().wait()",
+    "hangs": 'print("ready", flush=True) or threading.Event().wait()',
     "marks": 'open("ran", "w").close() or Claim(heads > 0)',
     "prints": 'print("hello") or Claim(heads > 0)',
 }

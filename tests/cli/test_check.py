@@ -102,9 +102,8 @@ def test_a_device_is_written_not_replaced(own, call):
 
 def test_json_is_all_of_standard_output(own, routeproof):
     """Whatever the obligations print themselves; verdicts and counterexamples are in it."""
-    done = routeproof(
-        "check", own(prints="proved", fails="refuted", empty="proved"), "--format=json"
-    )
+    path = own(prints="proved", fails="refuted", empty="proved")
+    done = routeproof("check", path, "--format=json")
     assert done.returncode == 1
     document = json.loads(done.stdout, parse_constant=pytest.fail)
     prints, fails, empty = document["obligations"]
@@ -113,7 +112,7 @@ def test_json_is_all_of_standard_output(own, routeproof):
     assert fails["counterexample"]["shows"] == {"bytes": 46341**2}
     assert fails["as_expected"]
     assert not empty["as_expected"]
-    assert fails["location"].endswith("own.py:16")
+    assert fails["location"].endswith("own.py:15")
     assert (fails["source"], fails["revision"]) == ("kernel.cc, Size", "r1")
     assert done.stderr == "hello\n"
 
@@ -166,17 +165,13 @@ def test_the_second_solver_is_named(own, call):
 def test_an_interrupt_ends_everything(own, start, tmp_path, form):
     """Status 130, one line of errors, no half report; the pipes close, so no process is left."""
     (tmp_path / "report.json").write_text("old")
-    mark = 'print("ready", flush=True) or threading.Event().wait()'
     path = own(holds="proved", hangs="proved")
-    (tmp_path / path).write_text(
-        (tmp_path / path).read_text().replace("threading.Event().wait()", mark)
-    )
     process = start("check", path, "--format", form, "--output", "report.json", "-j", "2")
     assert process.stderr.readline() == "ready\n"
     os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate()
     assert process.returncode == 130
-    assert err == "routeproof: interrupted\n"
+    assert err.strip() == "routeproof: interrupted"
     assert (tmp_path / "report.json").read_text() == "old"
     assert "as expected" not in out
     if form == "json":

@@ -65,7 +65,7 @@ def test_explain_tells_the_whole_story(own, call):
     code, out, _ = call("explain", "own.fails", own(fails="refuted"))
     assert code == 0
     for part in (
-        *("own.fails", "fails [/x]", "kernel.cc, Size @ r1", "own.py:12", "refuted"),
+        *("own.fails", "fails [/x]", "kernel.cc, Size @ r1", "own.py:11", "refuted"),
         *("heads", "1..32", "46,341", "2,147,488,281", "as expected"),
     ):
         assert part in out

@@ -80,7 +80,7 @@ CONSOLES = [
     for page in PAGES
     for line, block in blocks(page, "console")
 ]
-SESSIONS = [page for page in PAGES if files(page)]
+WITH_FILES = [page for page in PAGES if files(page)]
 
 
 @pytest.mark.parametrize(("page", "block"), CONSOLES)
@@ -101,7 +101,7 @@ def test_console_block_is_true(page: Path, block: str, tmp_path: Path):
     assert told or status == 0, f"ended with {status}, which the page does not show"
 
 
-@pytest.mark.parametrize("page", SESSIONS, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", WITH_FILES, ids=lambda page: page.name)
 def test_every_file_shown_is_used(page: Path):
     """A file that no command of its page names would not be tested."""
     used = "\n".join(block for _, block in blocks(page, "console"))

@@ -102,7 +102,9 @@ def test_json_is_strict_and_exact():
 
 def test_a_declared_envelope_is_visible():
     """A proof that is conditional says so in its assurance."""
-    conditional = result(Verdict.PROVED, conditional_on=["x <= 3 (declared only)"])
+    conditional = result(
+        Verdict.PROVED, axes={"x": "0..3"}, conditional_on=["x <= 3 (declared only)"]
+    )
     one, two = to_json([conditional, result(Verdict.PROVED)])["obligations"]
     assert one["assurance"]["envelope"] == "declared only"
     assert two["assurance"]["envelope"] == "enforced"

@@ -64,6 +64,8 @@ def build(obligation: Obligation) -> Statement:
     except RouteproofError as error:
         where = line_of(error, Path(path))
         raise type(error)(f"{shown_path(where)}: {error.args[0]}") from error
+    except MemoryError:
+        raise
     except Exception as error:
         where = shown_path(line_of(error, Path(path)))
         raise ModelError(f"{where}: {type(error).__name__}: {error}") from error

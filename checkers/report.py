@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+_FEW = 3
 _ENVELOPE = {None: None, True: "enforced", False: "declared only"}
 _COLOURS = {"proved": "green", "refuted": "green", "replayed": "green"}
 
@@ -163,9 +164,14 @@ def _count(number: int, noun: str) -> str:
 
 
 def _at(found: Counterexample) -> str:
-    """The inputs away from rest, on one line."""
-    moved = [f"{_short(name)}={show(found.state[name])}" for name in found.moved]
-    return ", ".join(moved) or "every input at its rest value"
+    """The inputs that tell, on one line."""
+    told = [f"{_short(name)}={show(found.state[name])}" for name in _telling(found)]
+    return ", ".join(told) or "every input at its rest value"
+
+
+def _telling(found: Counterexample) -> tuple[str, ...]:
+    """All inputs if they are few, else those away from rest."""
+    return tuple(found.state) if len(found.state) <= _FEW else found.moved
 
 
 def _short(name: str) -> str:
@@ -181,7 +187,7 @@ def show(value: Value) -> str:
 
 def print_counterexample(console: Console, found: Counterexample, *, full: bool = False) -> None:
     """Inputs, then what they lead to, then what breaks."""
-    inputs = {n: v for n, v in found.state.items() if full or n in found.moved}
+    inputs = {n: v for n, v in found.state.items() if full or n in _telling(found)}
     shows = {n: v for n, v in found.shows.items() if full or v}
     broken = dict.fromkeys(found.broken, "")
     parts = (("input", inputs), ("gives", shows), ("breaks", broken))

@@ -62,7 +62,7 @@ class Sampler:
     ) -> dict[str, _Column]:
         base = columns(self._symbols, [start])
         # Most rows change a few symbols, some change many.
-        rate = draw.choice([1.5, 3.0, 6.0], size) / len(self._symbols)
+        rate = draw.choice([1.5, 3.0, 6.0], size) / max(1, len(self._symbols))
         drawn = {}
         for symbol in self._symbols:
             fresh = self._random(symbol, size, powers, draw)

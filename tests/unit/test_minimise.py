@@ -25,7 +25,8 @@ def never(*_):
 
 def minimised(fails, symbols, state, *, probe=never, constants=()):
     """Return the minimised state and the symbols left open."""
-    return Minimiser(fails, symbols, constants, probe).run(state)
+    rests = {symbol.name: rest_value(symbol) for symbol in symbols}
+    return Minimiser(fails, symbols, constants, rests, probe).run(state)
 
 
 @given(st.sets(st.integers(0, len(ALL_STATES) - 1), min_size=1, max_size=40), st.data())

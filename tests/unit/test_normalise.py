@@ -114,6 +114,17 @@ def test_what_is_no_multiple_stays_inside():
     assert normal((x + 3 * y) // -3 == x // -3 + y) is not TRUE
 
 
+def test_a_constant_divisor_may_be_zero_or_negative():
+    """Rounding by it keeps its value, with multiples of it inside and beside others."""
+    for divisor in (-3, 0, 3):
+        value = x + 3 * y - 5
+        rounded = [value // divisor, ceil_div(value, divisor), align_up(value, divisor)]
+        program = compile_terms([*rounded, *normalise(rounded)])
+        for state in ({"x": one, "y": two} for one in range(-7, 8) for two in range(-2, 3)):
+            values = program(state)
+            assert values[:3] == values[3:]
+
+
 def test_a_choice_keeps_outside_what_both_sides_share():
     """Two layouts that differ in one region differ in one term."""
     chosen = ite(p, x * y + z + 1, x * y + z + 5)

@@ -1,6 +1,7 @@
 """The pool: complete results, whatever its workers do, and no process left behind."""
 
 import multiprocessing
+import re
 import signal
 
 import pytest
@@ -8,7 +9,6 @@ import pytest
 from routeproof.checkers import pool
 from routeproof.checkers.registry import load_obligations
 from routeproof.checkers.solver import Limits, Options
-from routeproof.spec.errors import ModelError
 from routeproof.spec.obligation import Verdict
 
 HEAD = """\
@@ -106,17 +106,28 @@ def test_running_out_of_memory_is_unknown(run):
     assert (result.decision.verdict, result.decision.reason) == (Verdict.UNKNOWN, "out of memory")
 
 
+# Makes the engine itself fail in the worker.
+SABOTAGE = """
+if IN_WORKER:
+    import routeproof.checkers.pool as engine
+    engine.discharge = lambda *_: 1 // 0
+"""
+
+
 def test_an_internal_error_surfaces_with_its_traceback(run):
     """It is nobody's verdict, and it carries the id and the line."""
-    with pytest.raises(pool.InternalError, match=r"(?s)own\.breaks: .*own\.py.*1 // 0") as error:
-        list(run(("breaks", "1 // 0"), *FINE))
+    with pytest.raises(pool.InternalError, match=r"(?s)own\.\w+: .*own\.py.*1 // 0") as error:
+        list(run(*FINE, prelude=SABOTAGE))
     assert error.value.code.startswith("RP9")
 
 
 def test_a_malformed_statement_names_its_obligation(run):
-    """The error of the language, with the place and the id."""
-    with pytest.raises(ModelError, match=r"own\.py:\d+: own\.breaks: expected an int"):
-        list(run(("breaks", "x + True")))
+    """The error of the language, with the line; the other obligations are decided."""
+    results = list(run(("breaks", "x + True"), ("divides", "1 // 0"), *FINE))
+    broken = {one.id: one.decision for one in results if one.decision.malformed}
+    assert re.search(r"own\.py:\d+: expected an int", broken["own.breaks"].reason)
+    assert re.search(r"own\.py:\d+: ZeroDivisionError", broken["own.divides"].reason)
+    assert verdicts(results).keys() - broken.keys() == {f"own.{name}" for name, _ in FINE}
 
 
 def test_what_a_worker_prints_is_not_the_report(run, capfd):
@@ -137,7 +148,7 @@ def test_closing_early_ends_every_worker(run):
 def test_an_error_ends_every_worker(run):
     """Also those that are busy: the fixture finds no process left."""
     with pytest.raises(pool.InternalError):
-        list(run(("hangs", "threading.Event().wait()"), ("breaks", "1 // 0")))
+        list(run(("hangs", "threading.Event().wait()"), *FINE, prelude=SABOTAGE))
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="signals of POSIX")

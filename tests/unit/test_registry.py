@@ -12,7 +12,7 @@ from routeproof.checkers.registry import (
     pick,
     select_obligations,
 )
-from routeproof.spec.errors import InputError, ModelError, UnknownNameError
+from routeproof.spec.errors import ModelError, RouteproofError, UnknownNameError
 
 HEAD = """\
 from routeproof.spec.function import Source
@@ -43,7 +43,7 @@ def write(tmp_path, monkeypatch):
 
 def message(path):
     """Return the one line that a malformed file gives."""
-    with pytest.raises(InputError) as error:
+    with pytest.raises(RouteproofError) as error:
         load_obligations([path])
     return str(error.value)
 

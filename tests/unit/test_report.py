@@ -84,6 +84,7 @@ def test_json_has_the_documented_keys():
         "as_expected": 0,
         "surprises": 1,
         "unknown": 0,
+        "malformed": 0,
         "verdicts": {**dict.fromkeys(map(str, Verdict), 0), "refuted": 1},
         "exit_status": 1,
     }
@@ -103,11 +104,14 @@ def test_json_is_strict_and_exact():
 def test_a_declared_envelope_is_visible():
     """A proof that is conditional says so in its assurance."""
     conditional = result(
-        Verdict.PROVED, axes={"x": "0..3"}, conditional_on=["x <= 3 (declared only)"]
+        Verdict.PROVED,
+        axes={"x": "0..3"},
+        conditional_on=["x <= 3 (declared only)"],
+        enforced=False,
     )
     one, two = to_json([conditional, result(Verdict.PROVED)])["obligations"]
     assert one["assurance"]["envelope"] == "declared only"
-    assert two["assurance"]["envelope"] == "enforced"
+    assert two["assurance"]["envelope"] is None
     assert "declared only" in text(print_result, conditional)
 
 
@@ -154,7 +158,7 @@ def test_a_counterexample_loses_nothing():
 def test_all_inputs_are_shown_on_request():
     """Or those that moved, with a count of the others."""
     short, full = text(print_counterexample, FOUND), text(print_counterexample, FOUND, full=True)
-    assert "2 other inputs are at rest" in short
+    assert "2 other inputs at rest" in short
     assert "record.flag" not in short
     assert "zero" not in short
     assert "other inputs" not in full

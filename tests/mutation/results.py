@@ -24,8 +24,8 @@ each one the whole of `routeproof check` is run on a copy of the package. *Caugh
 obligations whose verdict is not the expected one, by kind; an `unknown` counts for nothing, and no
 obligation compares the model's text, a hash or a snapshot.
 
-{total} changes: {caught} make `check` exit with 1, {alone} of them with the `conforms` obligations
-(recorded rows of the real code) left out.
+{total} of the {listed} listed changes were run for this page: {caught} make `check` exit with 1,
+{alone} of them with the `conforms` obligations (recorded rows of the real code) left out.
 
 ```sh
 PYTHONPATH=tests python -m mutation.run                                # every change
@@ -110,13 +110,15 @@ def _counts(one: Caught) -> str:
 
 
 def page(kept: Mapping[str, Caught]) -> str:
-    """The page about every change of the list; each one needs a result."""
-    found = [kept[change.name] for change in CHANGES]
+    """The page about every change that has a result."""
+    done = [change for change in CHANGES if change.name in kept]
+    found = [kept[change.name] for change in done]
     return _PAGE.format(
+        listed=len(CHANGES),
         total=len(found),
         caught=sum(one.exit_status == 1 for one in found),
         alone=sum(one.without_conforms == 1 for one in found),
-        rows="\n".join(map(_row, CHANGES, found)),
+        rows="\n".join(map(_row, done, found)),
         kinds="\n".join(_kinds(found)),
     )
 

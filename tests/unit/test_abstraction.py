@@ -1,11 +1,12 @@
 """The abstraction contains every state of the original, and the box every admitted one."""
 
+import itertools
 import math
 
 from differential.strategies import EDGES, INTS, SYMBOLS, states
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from soundness.claims import conditions
+from soundness.claims import A, B, C, conditions, every_state
 
 from routeproof.checkers.abstraction import abstract, box_of, unused_prefix
 from routeproof.checkers.normalise import normalise, push_negations, specialise
@@ -16,6 +17,7 @@ from routeproof.spec.terms import (
     Int,
     IntDomain,
     Op,
+    align_up,
     all_of,
     any_of,
     first,
@@ -81,6 +83,23 @@ def test_nothing_hard_is_left(condition, product):
             assert node.args[1].op is Op.CONST
         elif node.op in (Op.EQ, Op.LT, Op.LE) and isinstance(node.args[0], Float):
             assert all(arg.op in (Op.SYMBOL, Op.CONST) for arg in node.args)
+
+
+def test_facts_hold_at_their_very_ends():
+    """Of each kind of hard term, on every state of small symbols: signs, zeros, equal operands."""
+    lists = [first("c", A + 1, lambda c: c >= B, otherwise=fall, at_most=4) for fall in (C, 0)]
+    hard = [A * B, A * A * C, A * A, A // (B + 2), B // A, A % (B + 2), B % A, align_up(A, B)]
+    for one, two in itertools.product((*hard, *lists), repeat=2):
+        root = one * A <= two + B * C
+        abstraction = abstract([root], box_of([root]))
+        program = compile_terms([*abstraction.lemmas, abstraction.roots[0], root])
+        meanings = compile_terms(tuple(abstraction.stands_for.values()))
+        names = [fresh.name for fresh in abstraction.stands_for]
+        for state in every_state(A, B, C):
+            values = dict(zip(names, meanings(state), strict=True))
+            *lemmas, result, expected = program({**state, **values})
+            assert all(lemmas)
+            assert result == expected
 
 
 @given(conditions(), st.sampled_from(("@", "@0", "@@1")))
@@ -153,6 +172,16 @@ def test_every_admitted_state_lies_in_the_box(stated, state):
     prepared = specialise(push_negations(normalise([whole])[0]))
     for box in (box_of(true), box_of([whole]), box_of([prepared])):
         assert all(state[name] in interval for name, interval in box.items())
+
+
+def test_bounds_of_every_kind_keep_exactly_what_they_admit():
+    """Each relation with each constant, either way round and negated, on a small domain."""
+    for n in range(-2, 13):
+        for relation in (x <= n, x < n, x >= n, x > n, x == n, n - x <= 0 * x, x % 3 == 0):
+            for condition in (relation, ~relation):
+                admitted = [value for value in range(11) if evaluate(condition, {"x": value})]
+                interval = box_of([condition]).get("x", Interval(0, 10))
+                assert all(value in interval for value in admitted)
 
 
 def test_the_box_reads_bounds_from_either_side():

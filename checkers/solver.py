@@ -10,7 +10,7 @@ import math
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from routeproof.spec.errors import InputError, RouteproofError
 from routeproof.spec.interpret import Value
@@ -18,6 +18,7 @@ from routeproof.spec.terms import Bool, EnumSort, Int, Term, Width, symbol_bool
 
 from .abstraction import unused_prefix
 from .readings.smtlib import script, symbol_name
+from .unrolling import unroll
 
 __all__ = [
     "Answer",
@@ -181,7 +182,8 @@ class Facts:
 
         mark = unused_prefix(*assertions, *conditions.values())
         names = {name: symbol_bool(f"{mark}{name}") for name in conditions}
-        text = script([*assertions, *(names[name] == term for name, term in conditions.items())])
+        named = (names[name] == term for name, term in conditions.items())
+        text = script(cast("tuple[Bool, ...]", unroll((*assertions, *named))))
         self._solver = z3.Solver(ctx=z3.Context())
         self._solver.set("rlimit", limits.resources)
         self._solver.set("timeout", int(limits.seconds * 1000))

@@ -12,7 +12,7 @@ import sys
 import time
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
@@ -20,7 +20,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from routeproof.spec.errors import RouteproofError
+from routeproof.spec.errors import ModelError, RouteproofError
 from routeproof.spec.obligation import Obligation, Verdict
 
 from .decide import Decision
@@ -160,10 +160,16 @@ def _work(pipe: Connection, files: Sequence[Path], options: Options) -> None:
         except EOFError:
             return
         try:
-            pipe.send(discharge(known[name], options))
+            pipe.send(discharge(_known(known, name), options))
         except RouteproofError as error:
             pipe.send(Decision(Verdict.UNKNOWN, "none", str(error), malformed=True))
         except MemoryError:
             pipe.send(Decision(Verdict.UNKNOWN, "none", "out of memory"))
         except Exception:  # noqa: BLE001 - reported to the parent with its traceback
             pipe.send(InternalError(f"{name}: {traceback.format_exc()}"))
+
+
+def _known(known: Mapping[str, Obligation], name: str) -> Obligation:
+    if name not in known:
+        raise ModelError(f"{name}: the file declares other ids each time it is loaded")
+    return known[name]

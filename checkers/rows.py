@@ -163,8 +163,11 @@ def _write(node: object, values: Iterator[Value]) -> Json:
 
 
 def _lines(rows: Rows) -> Iterable[str]:
-    packed = resources.files(rows.package).joinpath(rows.resource).read_bytes()
-    return gzip.decompress(packed).decode().splitlines()
+    try:
+        packed = resources.files(rows.package).joinpath(rows.resource).read_bytes()
+        return gzip.decompress(packed).decode().splitlines()
+    except (ImportError, OSError, EOFError, ValueError) as error:
+        raise InputError(f"cannot read {rows.resource} of {rows.package}: {error}") from error
 
 
 def replay_rows(rows: Rows) -> Decision:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from .errors import ModelError, UnknownNameError
-from .terms import Bool, Term, all_of, any_of
+from .terms import Bool, Term, all_of, any_of, free_symbols
 
 __all__ = ["Ladder", "Rung"]
 
@@ -45,6 +45,11 @@ class Ladder:
         both = {fact.name for fact in self.static} & {fact.name for fact in self.runtime}
         if both:
             raise ModelError(f"{self.name}: static and run-time at once: {', '.join(sorted(both))}")
+        guards = (rung.guard for rung in self.rungs)
+        declared = set(self.static) | set(self.runtime)
+        for symbol in free_symbols(*guards, *self.admitted.values()):
+            if symbol not in declared:
+                raise ModelError(f"{self.name}: {symbol.name!r} is neither static nor run-time")
 
     @property
     def outcomes(self) -> tuple[str, ...]:

@@ -42,6 +42,12 @@ class Verdict(StrEnum):
     DISAGREEMENT = "disagreement"
 
 
+def _require(holds: bool, what: str) -> None:
+    """Authors write without a type checker: say what was expected where it was given."""
+    if not holds:
+        raise ModelError(f"expected {what}" if what[:2] in ("a ", "an") else what)
+
+
 @dataclass(frozen=True, slots=True)
 class Claim:
     """For every state that meets all assumptions (and the envelope), every goal holds.
@@ -58,9 +64,16 @@ class Claim:
 
     def __post_init__(self) -> None:
         """Refuse what is not a condition: a Python bool or None is the same for every state."""
-        for name, part in {**self.assuming, **self.goals}.items():
-            if not isinstance(part, Bool):
-                raise ModelError(f"{name!r} is {part!r}, not a condition over symbols")
+        _require(self.envelope is None or isinstance(self.envelope, Envelope), "an envelope")
+        for what, parts, kinds in (
+            ("a condition over symbols", self.assuming, Bool),
+            ("a condition over symbols", self.goals, Bool),
+            ("a term or a record", self.shows, Term | Record),
+        ):
+            _require(isinstance(parts, Mapping), f"a mapping of names to {what}")
+            for name, part in parts.items():
+                _require(isinstance(name, str), f"{name!r}: names are texts")
+                _require(isinstance(part, kinds), f"{name!r} is {part!r}, not {what}")
         if not self.goals:
             raise ModelError("a claim without a goal would hold of anything")
 
@@ -108,6 +121,10 @@ class Reach:
     ladder: Ladder
     outcome: str
 
+    def __post_init__(self) -> None:
+        """Refuse what is not a ladder."""
+        _require(isinstance(self.ladder, Ladder), f"{self.ladder!r} is not a Ladder")
+
 
 Statement = Claim | Rows | Reach
 
@@ -126,6 +143,10 @@ class Obligation:
 
     def __post_init__(self) -> None:
         """Refuse ids that cannot be globbed and expectations that are failures."""
+        _require(isinstance(self.id, str), f"the id {self.id!r} is not a text")
+        _require(isinstance(self.title, str), f"{self.id}: the title is not a text")
+        _require(isinstance(self.note, str), f"{self.id}: the note is not a text")
+        _require(isinstance(self.source, Source), f"{self.id}: the source is not a Source")
         if not _ID.fullmatch(self.id):
             raise ModelError(f"obligation id {self.id!r} is not dotted lower-case words")
         if self.expected not in (Verdict.PROVED, Verdict.REFUTED, Verdict.REPLAYED):

@@ -507,24 +507,32 @@ def _float(value: float, width: Width) -> Float:
     return _intern(Float, Op.CONST, (), FloatValue(bits), width)
 
 
+def _named(name: object) -> str:
+    if not isinstance(name, str) or not name.isprintable() or not name:
+        raise ModelError(f"{name!r} cannot name a symbol: a printable text can")
+    return name
+
+
 def symbol_int(name: str, domain: IntDomain | None = None) -> Int:
     """An integer variable."""
-    return _intern(Int, Op.SYMBOL, (), name, None, domain or IntDomain())
+    if domain is not None and not isinstance(domain, IntDomain):
+        raise ModelError(f"the domain of {name!r} is {domain!r}, not an IntDomain")
+    return _intern(Int, Op.SYMBOL, (), _named(name), None, domain or IntDomain())
 
 
 def symbol_bool(name: str) -> Bool:
     """A boolean variable."""
-    return _intern(Bool, Op.SYMBOL, (), name)
+    return _intern(Bool, Op.SYMBOL, (), _named(name))
 
 
 def symbol_enum(name: str, sort: EnumSort) -> Enum:
     """A variable over the members of `sort`."""
-    return _intern(Enum, Op.SYMBOL, (), name, sort)
+    return _intern(Enum, Op.SYMBOL, (), _named(name), sort)
 
 
 def symbol_float(name: str, width: Width) -> Float:
     """A float variable; NaN, infinities and -0.0 are in its domain."""
-    return _intern(Float, Op.SYMBOL, (), name, width)
+    return _intern(Float, Op.SYMBOL, (), _named(name), width)
 
 
 _FOLD: dict[Op, Callable[[int, int], int]] = {

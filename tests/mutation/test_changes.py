@@ -3,10 +3,10 @@
 That `check` catches every one takes an hour: see `run.py` and docs/mutation.md.
 """
 
-from collections import re
+import re
+from collections import Counter
 from pathlib import Path
 
-import Counter
 import pytest
 from mutation.changes import CHANGES, Change
 from mutation.results import caught

@@ -143,13 +143,13 @@ def check(
     memory: int,
     seed: int,
 ) -> int:
-    r"""Decide obligations and compare each verdict with the expected one.
+    """Decide obligations and compare each verdict with the expected one.
 
     \b
     routeproof check
     routeproof check 'ort.gqa.layout.*' --timeout 5
     routeproof check --format json --output text=report.txt
-    """
+    """  # noqa: D301 - click reads the control character
     from .checking import Request, destinations, run_check
     from .solver import Limits, Options
 
@@ -191,11 +191,11 @@ def list_command(targets: tuple[str, ...], form: str) -> None:
 @commands.command("eval")
 @click.argument("name")
 def eval_command(name: str) -> None:
-    r"""Apply a modelled function to JSON lines: {"in": {...}} in, its outputs out.
+    """Apply a modelled function to JSON lines: {"in": {...}} in, its outputs out.
 
     \b
     echo '{"in": {"batch_size": 1, ...}}' | routeproof eval ort.gqa.classifier
-    """
+    """  # noqa: D301 - click reads the control character
     from .registry import load_function
     from .rows import Evaluator, parse_json, write_row
 
@@ -213,12 +213,12 @@ def eval_command(name: str) -> None:
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--timeout", type=click.FloatRange(min=0.01), default=60.0, show_default=True)
 def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: float) -> int:
-    r"""Show when a route can run, as a proved decision table over partition-time facts.
+    """Show when a route can run, as a proved decision table over partition-time facts.
 
     \b
     routeproof reach ort.gqa unfused
     routeproof reach ort.gqa no_route --revision older
-    """
+    """  # noqa: D301 - click reads the control character
     from .reaching import run_reach
     from .solver import Limits, Options
 
@@ -226,23 +226,24 @@ def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: f
 
 
 @commands.command()
-@click.argument("subject", metavar="ID | ERROR-CODE")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.py]...")
+@click.argument("targets", nargs=-1, metavar="ID | ERROR-CODE [FILE.py]...")
 @click.option("--smtlib", is_flag=True, help="Print the query as SMT-LIB 2 text instead.")
 @click.option("--latex", is_flag=True, help="Print the formulas as LaTeX instead.")
-def explain(subject: str, files: tuple[Path, ...], smtlib: bool, latex: bool) -> int:
-    r"""Tell the whole story of an obligation, or what an error code means.
+def explain(targets: tuple[str, ...], smtlib: bool, latex: bool) -> int:
+    """Tell the whole story of an obligation, or what an error code means.
 
     \b
     routeproof explain ort.gqa.reach.unfused.flash-without-head-size-limit.newest
     routeproof explain RP201
-    """
+    """  # noqa: D301 - click reads the control character
     from .explaining import run_explain
 
     if smtlib and latex:
         raise click.UsageError("--smtlib and --latex exclude each other")
-
-    return run_explain(subject, files, "smtlib" if smtlib else "latex" if latex else "text")
+    subjects, files = _split(targets)
+    if len(subjects) != 1:
+        raise click.UsageError(f"explain takes one id or error code, got {len(subjects)}")
+    return run_explain(subjects[0], files, "smtlib" if smtlib else "latex" if latex else "text")
 
 
 @commands.command()

@@ -57,7 +57,7 @@ class Replayer:
         self._claim = claim
         self._conditions = tuple(claim.conditions.values())
         self._goals = tuple(claim.goals.values())
-        self.symbols = free_symbols(*self._conditions, *self._goals)
+        self.symbols = free_symbols(*self._conditions, *self._goals, *claim.shown.values())
         self._program = compile_terms((*self._conditions, *self._goals))
 
     @cached_property
@@ -100,8 +100,7 @@ class Replayer:
         rests = rests or {one.name: rest_value(one) for one in self.symbols}
         conditions, goals = self._values(state)
         terms, labels = self._shown
-        extra = {one.name: rest_value(one) for one in free_symbols(*terms)}
-        shows = dict(zip(labels, compile_terms(terms)({**extra, **state}), strict=True))
+        shows = dict(zip(labels, compile_terms(terms)(state), strict=True))
         return Counterexample(
             state,
             shows,

@@ -41,7 +41,7 @@ from .sampling import Sampler, constants_of
 from .solver import Limits, Options, ask, second_opinion, solver_version
 from .unrolling import unroll
 
-__all__ = ["Decision", "constant", "decide_claim"]
+__all__ = ["Decision", "axes_of", "constant", "decide_claim"]
 
 _QUICK_RESOURCES = 1_500_000
 _LARGEST_UNROLLED = 4_000
@@ -193,7 +193,7 @@ class _Claim:
             outcome.engine,
             reason,
             counterexample,
-            axes={one.name: _axis(one, box) for one in self._replayer.symbols},
+            axes=axes_of(self._replayer.symbols, box),
             assumptions=tuple(self._claim.assuming),
             conditional_on=tuple(map(str, envelope.declared_only)) if envelope else (),
             evidence={
@@ -341,6 +341,11 @@ def constant(symbol: Term, value: Value) -> Term:
     if isinstance(symbol.sort, EnumSort):
         return symbol.sort[str(value)]
     return (float32 if symbol.sort == 32 else float64)(float(value))
+
+
+def axes_of(symbols: Sequence[Term], box: Mapping[str, Interval]) -> dict[str, str]:
+    """The range of each quantified symbol, for people."""
+    return {symbol.name: _axis(symbol, box) for symbol in symbols}
 
 
 def _axis(symbol: Term, box: Mapping[str, object]) -> str:

@@ -25,6 +25,8 @@ def run_replay(path: Path, files: Sequence[Path]) -> int:
     """Execute every counterexample in the file; 0 if each still breaks its obligation."""
     try:
         data = parse_json(path.read_text(encoding="utf-8"), str(path))
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text: {error.reason}") from error
     known = load_obligations(files)

@@ -380,6 +380,18 @@ class Int(Term):
         """Inequality, as a term."""
         return ~(self == other)
 
+    def __and__(self, other: object) -> NoReturn:
+        """Refuse `a <= 1 & b`, which Python reads as `a <= (1 & b)`."""
+        raise ModelError("integers have no & and |: write (a <= 1) & (b <= 2), with parentheses")
+
+    __rand__ = __or__ = __ror__ = __and__
+
+    def __truediv__(self, other: object) -> NoReturn:
+        """Refuse a division that would not be an integer."""
+        raise ModelError("write // to round down, or ceil_div()")
+
+    __rtruediv__ = __truediv__
+
     def is_in(self, *values: int) -> Bool:
         """Whether it is one of `values`."""
         return any_of(*(self == value for value in values))

@@ -39,7 +39,8 @@ def test_outcomes_and_routes():
 def test_total_when_some_guard_always_holds():
     """A last rung without a condition makes the ladder total."""
     assert LADDER.total is not TRUE
-    closed = Ladder("closed", (*RUNGS, Rung("none", TRUE, runs=False)), static=(), runtime=())
+    rungs = (*RUNGS, Rung("none", TRUE, runs=False))
+    closed = Ladder("closed", rungs, static=LADDER.static, runtime=LADDER.runtime)
     assert closed.total is TRUE
 
 

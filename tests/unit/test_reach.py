@@ -118,6 +118,21 @@ def test_a_proved_table_is_exact(one, two, admitted, outcome):
         assert not reachable(rungs, outcome)
 
 
+_FLAGS = tuple(symbol_bool(name) for name in "stuv")
+_MINTERMS = [
+    all_of(*(flag if value else ~flag for flag, value in zip(_FLAGS, values, strict=True)))
+    for values in itertools.product((False, True), repeat=len(_FLAGS))
+]
+
+
+@settings(max_examples=40)
+@given(st.sets(st.sampled_from(_MINTERMS), min_size=3))
+def test_any_function_of_flags_has_an_exact_table(minterms):
+    """Also where some of the prime rows are covered by others."""
+    rungs = ladder(any_of(*minterms), static=_FLAGS, runtime=())
+    assert_exact(rungs, "r0", decision_table(rungs, "r0", Limits()).rows)
+
+
 def test_a_small_table():
     """Static facts stay, run-time facts go, earlier rungs are negated."""
     rungs = ladder(P & Q, any_of(A == 3, all_of(K == "fp8", N == 1)))

@@ -163,7 +163,6 @@ def test_terms_have_the_interpreters_value(term, state):
         "@0",
         ".x",
         "a b",
-        "",
         "é",
         "_",
         '"',

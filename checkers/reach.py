@@ -35,7 +35,8 @@ from routeproof.spec.terms import (
 )
 from routeproof.spec.text import render
 
-from .decide import Decision, decide_claim
+from .abstraction import box_of
+from .decide import Decision, axes_of, decide_claim
 from .sampling import constants_of
 from .solver import Facts, Limits, Options, SignedFact, UndecidedError, solver_version
 
@@ -222,7 +223,9 @@ def decide_reach(statement: Reach, options: Options) -> Decision:
     )
     decision = decide_claim(claim, options)
     evidence = {**decision.evidence, "table": table.texts}
-    decision = replace(decision, engine="table", evidence=evidence)
+    facts = axes_of((*ladder.static, *ladder.runtime), box_of(tuple(ladder.admitted.values())))
+    axes = {**facts, **decision.axes}
+    decision = replace(decision, engine="table", evidence=evidence, axes=axes)
     if decision.verdict is Verdict.REFUTED:
         reason = "the instances tried miss a Run"
         return replace(decision, verdict=Verdict.UNKNOWN, reason=reason, counterexample=None)

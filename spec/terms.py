@@ -718,6 +718,8 @@ _binding: ContextVar[frozenset[str]] = ContextVar("_binding", default=frozenset(
 
 def _bound(name: str, at_most: int, *bodies: Callable[[Int], Term]) -> tuple[Int, tuple[Term, ...]]:
     """The bound variable and the bodies over it; its name reused in its own body would capture."""
+    if name.startswith("%"):
+        raise ModelError(f"bound variable {name!r}: such names are the normal form's own")
     if name in _binding.get():
         raise ModelError(f"bound variable {name!r} is already bound here: choose another name")
     variable = _intern(Int, Op.BOUND, (), name, None, IntDomain(1, at_most))

@@ -86,11 +86,14 @@ def test_a_report_replaces_the_old_one_only_when_it_is_whole(own, call, tmp_path
     """A file that cannot be read leaves the last good report."""
     report, broken = tmp_path / "report.json", tmp_path / "broken.py"
     report.write_text("old")
+    linked = tmp_path / "linked.json"
+    linked.hardlink_to(report)
     broken.write_text("def broken(:\n")
     assert call("check", broken, "--output", report)[0] == 2
     assert report.read_text() == "old"
     assert call("check", own(fails="proved"), "--output", report)[0] == 1
     assert json.loads(report.read_text())["summary"]["exit_status"] == 1
+    assert linked.read_text() == "old"  # another file took its place
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/null"), reason="has no such device")  # noqa: PTH110

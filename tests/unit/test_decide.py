@@ -170,7 +170,7 @@ def test_a_counterexample_says_what_is_broken_and_shows_values():
         shows={"half": x // 2, "elsewhere": symbol_int("elsewhere", IntDomain(4, 9))},
     )
     found = decide(claim).counterexample
-    assert found.state == {"x": 0, "y": 1}
+    assert found.state == {"x": 0, "y": 1, "elsewhere": 4}
     assert found.conditions == {"even": True}
     assert found.broken == ("low",)
     assert found.shows == {"half": 0, "elsewhere": 4}

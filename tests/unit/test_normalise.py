@@ -1,5 +1,6 @@
 """Normal form and its companions keep every value; equal polynomials become one term."""
 
+import pytest
 from differential.strategies import BOOLS, ENUMS, INTS, WITHOUT_FLOATS, states, terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from soundness.claims import conditions, same
 
 from routeproof.checkers.normalise import normalise, push_negations, specialise, split
 from routeproof.checkers.unrolling import unroll
+from routeproof.spec.errors import ModelError
 from routeproof.spec.interpret import compile_terms
 from routeproof.spec.terms import (
     FALSE,
@@ -259,6 +261,12 @@ def test_names_of_bound_variables_do_not_matter():
     one, two = (first(name, x, lambda c: c * c >= y, otherwise=0, at_most=9) for name in ("c", "d"))
     assert one is not two
     assert normal(one == two) is TRUE
+
+
+def test_the_normal_forms_own_names_are_taken():
+    """A variable called so could be captured by a search that is renamed."""
+    with pytest.raises(ModelError, match="normal form's own"):
+        first("%0", x, lambda c: c > y, otherwise=0, at_most=3)
 
 
 def test_domains_are_not_assumed():

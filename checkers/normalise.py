@@ -8,6 +8,7 @@ machine arithmetic is a comparison of its own and stays where it is.
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Sequence
 from typing import cast
@@ -105,8 +106,10 @@ class _Normaliser:
             return ite(cast("Bool", test), cast("Int", sides[0]), cast("Int", sides[1]))
         if limit.op is Op.CONST and cast("int", limit.value) <= 1:
             return write_out(search, 1)
-        inside = (node for node in topological(tuple(bodies)) if node.op in (Op.FIRST, Op.GREATEST))
-        return rename_bound(search, f"%{sum(1 for _ in inside)}")
+        inside = [n for n in topological(tuple(bodies)) if n.op in (Op.FIRST, Op.GREATEST)]
+        taken = search.bound | {inner.args[1].name for inner in inside}
+        names = map("%{}".format, itertools.count(len(inside)))
+        return rename_bound(search, next(name for name in names if name not in taken))
 
     def _chosen(self, term: Int) -> _Polynomial:
         if term.op is not Op.ITE:

@@ -823,8 +823,8 @@ def _rescope(
 ) -> tuple[Term, ...]:
     """The new arguments of a search: its own variable stays, and captures nothing."""
     variable, before, bodies = node.args[1], node.args[2:-1], args[2:-1]
-    if variable in mapping:
-        rest = {old: new for old, new in mapping.items() if old is not variable}
+    if any(variable.name in old.bound for old in mapping):
+        rest = {old: new for old, new in mapping.items() if variable.name not in old.bound}
         bodies = substitute(before, rest)
     changed = any(new is not old for new, old in zip(bodies, before, strict=True))
     if changed and variable.name in loose:

@@ -20,7 +20,7 @@ from routeproof.spec.errors import InputError
 from .discharge import Result
 from .pool import run
 from .registry import closest, load_obligations, select_obligations
-from .report import dump, exit_status, print_result, print_summary, to_json
+from .report import Output, dump, exit_status, print_result, print_summary, to_json
 from .solver import Options
 
 __all__ = ["Request", "destinations", "run_check"]
@@ -30,18 +30,20 @@ FORMATS = ("text", "json")
 
 def destinations(outputs: Sequence[str]) -> list[tuple[str, Path]]:
     """`[FORMAT=]FILE` options as format and path; a bad one fails before anything runs."""
-    found = []
+    found: list[tuple[str, Path]] = []
     for output in outputs:
         form, named, rest = output.partition("=")
         path = Path(rest if named else output)
         form = form if named else "json" if path.suffix == ".json" else "text"
+        if any(path.resolve() == other.resolve() for _, other in found):
+            raise InputError(f"--output {output}: {path} is given twice")
         if form not in FORMATS:
             raise InputError(f"--output {output}: unknown format {form!r}{closest(form, FORMATS)}")
         try:
             if path.is_dir():
                 raise IsADirectoryError
             if _is_plain(path):
-                with _beside(path):
+                with _beside(path.resolve()):
                     pass
         except OSError as error:
             raise InputError(f"--output {output}: cannot write {path}") from error
@@ -64,7 +66,7 @@ def run_check(request: Request, form: str, outputs: Sequence[tuple[str, Path]]) 
     chosen = select_obligations(load_obligations(request.files), request.patterns)
     order = [one.id for one in chosen]
     started = time.monotonic()
-    console = Console(soft_wrap=True, emoji=False)
+    console = Output(soft_wrap=True, emoji=False)
     done: dict[str, Result] = {}
     interrupted = False
     try:
@@ -139,9 +141,10 @@ def _write(path: Path, text: str) -> None:
     if not _is_plain(path):
         path.write_text(text, encoding="utf-8")
         return
-    with _beside(path) as draft:
+    target = path.resolve()  # a link stays a link
+    with _beside(target) as draft:
         draft.write_text(text, encoding="utf-8")
-        draft.replace(path)
+        draft.replace(target)
 
 
 def _is_plain(path: Path) -> bool:

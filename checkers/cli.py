@@ -1,15 +1,22 @@
 """The command line: `routeproof check`, `list`, `eval`, `reach`, `explain`, `replay`.
 
 Exit statuses: 0 as expected, 1 a surprise, 2 bad usage or input, 3 something stayed unknown,
-70 an internal error, 130 interrupted. Heavy libraries load only in the command that needs them.
+70 an internal error, 130 interrupted, 141 output closed, 143 terminated. Heavy libraries load only
+in the command that needs them.
 """
 
 from __future__ import annotations
 
+import io
+import math
 import os
+import signal
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 
@@ -29,13 +36,19 @@ Examples:
 
 \b
 Exit status: 0 every verdict as expected; 1 a surprise; 2 bad usage or input;
-3 something stayed unknown; 70 internal error; 130 interrupted; 141 output closed.
+3 something stayed unknown; 70 internal error; 130 interrupted; 141 output closed;
+143 terminated.
 Shell completion: eval "$(_ROUTEPROOF_COMPLETE=bash_source routeproof)" (or zsh_source).
 """
 
 
 def main() -> None:
     """Run the command line and exit with the documented status."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a mark that a locale lacks is not worth a crash
+    sys.setrecursionlimit(10_000)  # terms may be nested deeper than programs
+    for ending in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
+        signal.signal(ending, _terminated)
     try:
         sys.exit(commands.main(standalone_mode=False) or 0)
     except click.exceptions.Exit as stop:
@@ -46,7 +59,7 @@ def main() -> None:
     except (KeyboardInterrupt, click.Abort):
         click.echo("routeproof: interrupted", err=True)
         sys.exit(130)
-    except BrokenPipeError:
+    except _OutputClosedError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except RouteproofError as error:
@@ -62,7 +75,44 @@ def main() -> None:
         sys.exit(70)
 
 
-@click.group(epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]})
+class _OutputClosedError(Exception):
+    """Nobody reads on; under another name than the one that click takes for a plain failure."""
+
+
+class _Commands(click.Group):
+    """The commands, done when all they have written is out."""
+
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:  # noqa: ANN401 - click's own
+        """Read the arguments; `--help` is answered here."""
+        with _closed_output_known():
+            return super().make_context(*args, **extra)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run a command."""
+        with _closed_output_known():
+            return super().invoke(ctx)
+
+
+@contextmanager
+def _closed_output_known() -> Iterator[None]:
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout:
+                sys.stdout.flush()
+    except BrokenPipeError as error:
+        raise _OutputClosedError from error
+
+
+def _terminated(number: int, _: object) -> NoReturn:
+    """End as on any error, so that no worker is left behind."""
+    sys.exit(128 + number)
+
+
+@click.group(
+    cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
+)
 @click.version_option(__version__, "--version", prog_name="routeproof")
 def commands() -> None:
     """Prove that a kernel's route ladder and scratch-memory formulas keep their promises.
@@ -70,6 +120,22 @@ def commands() -> None:
     Over every input the declared envelope admits; where a promise fails, a small executed
     counterexample shows it.
     """
+
+
+class _Seconds(click.FloatRange):
+    """A time limit that the solvers can count down, in milliseconds of 32 bits."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0.01, max=4_000_000)
+
+    def convert(
+        self, value: str | float, param: click.Parameter | None, ctx: click.Context | None
+    ) -> float:
+        """Refuse NaN, which no bound excludes."""
+        seconds = float(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        if math.isnan(seconds):
+            self.fail(f"{value!r} is not a number of seconds", param, ctx)
+        return seconds
 
 
 def _split(targets: tuple[str, ...]) -> tuple[list[str], list[Path]]:
@@ -89,28 +155,28 @@ def _split(targets: tuple[str, ...]) -> tuple[list[str], list[Path]]:
 @click.option("--second-solver", is_flag=True, help="Ask cvc5 about each proof too.")
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0.01),
+    type=_Seconds(),
     default=60.0,
     show_default=True,
     help="Seconds per solver query; an obligation may take 5 more.",
 )
 @click.option(
     "--rlimit",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=2**32 - 1),
     default=30_000_000,
     show_default=True,
     help="Solver resource units per query, the first limit to bind.",
 )
 @click.option(
     "--memory",
-    type=click.IntRange(min=64),
+    type=click.IntRange(min=64, max=2**20),
     default=1024,
     show_default=True,
     help="Solver memory per process (MiB).",
 )
 @click.option(
     "--seed",
-    type=click.IntRange(min=0),
+    type=click.IntRange(min=0, max=2**32 - 1),
     default=0,
     show_default=True,
     help="Seed of solver and sampling.",
@@ -200,6 +266,8 @@ def eval_command(name: str) -> None:
     from .rows import Evaluator, parse_json, write_row
 
     evaluate = Evaluator(load_function(name))
+    if sys.stdin is None:
+        raise click.UsageError("standard input is closed")
     for number, line in enumerate(sys.stdin.buffer, 1):
         if line.strip():
             where = f"standard input, line {number}"
@@ -211,7 +279,7 @@ def eval_command(name: str) -> None:
 @click.argument("outcome")
 @click.option("--revision", help="Revision of the ladder [default: all].")
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-@click.option("--timeout", type=click.FloatRange(min=0.01), default=60.0, show_default=True)
+@click.option("--timeout", type=_Seconds(), default=60.0, show_default=True)
 def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: float) -> int:
     """Show when a route can run, as a proved decision table over partition-time facts.
 

@@ -18,7 +18,6 @@ from routeproof.spec.terms import (
     EnumSort,
     Int,
     IntDomain,
-    Op,
     Term,
     all_of,
     boolean,
@@ -27,7 +26,6 @@ from routeproof.spec.terms import (
     free_symbols,
     integer,
     substitute,
-    topological,
 )
 from routeproof.spec.text import render
 
@@ -39,7 +37,7 @@ from .readings.intervals import Interval
 from .readings.smtlib import script
 from .sampling import Sampler, constants_of
 from .solver import Limits, Options, ask, second_opinion, solver_version
-from .unrolling import unroll
+from .unrolling import unroll, unrolled_size
 
 __all__ = ["Decision", "axes_of", "constant", "decide_claim"]
 
@@ -153,16 +151,18 @@ class _Claim:
         if whole.state == "none" or self._accepted(whole, self._replayer.fails):
             return whole
         outcome = _Outcome("none", "smt", stands_for=whole.stands_for)
+        undecided: _Outcome | None = None
         for part in parts:
             found = self._search((*known, ~part), self._replayer.fails, witness)
-            if found.state != "none":
+            if isinstance(found.state, Mapping):
                 return found
+            undecided = undecided or (found if found.state == "unknown" else None)
             outcome = replace(
                 outcome,
                 resources=outcome.resources + found.resources,
                 queries=outcome.queries + found.queries,
             )
-        return outcome
+        return undecided or outcome
 
     def _proved(self, outcome: _Outcome, witness: State) -> Decision:
         decision = self._decision(Verdict.PROVED, outcome, witness=witness)
@@ -272,12 +272,12 @@ class _Claim:
     ) -> _Outcome:
         """Whether some state meets the assertions; a model is completed but not yet replayed."""
         query = script(assertions, comments=stands_for)
-        answer = ask(query, free_symbols(*assertions), limits, self._options.seed)
+        known = set(self._replayer.symbols)  # a new symbol may have the name of one of them
+        symbols = [symbol for symbol in free_symbols(*assertions) if symbol in known]
+        answer = ask(query, symbols, limits, self._options.seed)
         outcome = _Outcome("none", "smt", "", answer.resources, stands_for, (query,))
         if answer.status == "sat":
-            names = {symbol.name for symbol in self._replayer.symbols}
-            model = {name: value for name, value in answer.model.items() if name in names}
-            return replace(outcome, state=self._replayer.completed(model))
+            return replace(outcome, state=self._replayer.completed(answer.model))
         if answer.status == "unknown":
             return replace(outcome, state="unknown", reason=answer.reason)
         return outcome
@@ -292,18 +292,15 @@ class _Claim:
     def _probe(
         self, symbol: Int, state: Mapping[str, Value], rest: int
     ) -> int | Literal["none", "unknown"]:
-        """Whether a value nearer to rest fails with every other symbol fixed."""
-        value = int(state[symbol.name])
-        nearer = (
-            all_of(symbol < value, symbol >= rest)
-            if value > rest
-            else all_of(symbol > value, symbol <= rest)
-        )
+        """Whether a value nearer to rest, on either side, fails with every other symbol fixed."""
+        distance = abs(int(state[symbol.name]) - rest)
+        nearer = all_of(symbol > rest - distance, symbol < rest + distance)
         fixed = {one: constant(one, state[one.name]) for one in self._replayer.symbols}
         del fixed[symbol]
         conditions = substitute((*self._conditions, ~self._goal), fixed)
         goal = _prepared(_normal((nearer, *cast("tuple[Bool, ...]", conditions))))
-        for ask_one in (self._ask_abstract, self._ask_exact):
+        exact = (self._ask_exact,) if _is_small(goal) else ()
+        for ask_one in (self._ask_abstract, *exact):
             found = ask_one(goal, self._options.limits)
             if found.state == "none":
                 return "none"
@@ -316,9 +313,7 @@ class _Claim:
 
 def _is_small(goal: Bool) -> bool:
     """Whether the goal's searches can be written out without flooding the solver."""
-    searches = [n for n in topological((goal,)) if n.op in (Op.FIRST, Op.GREATEST)]
-    size = sum(cast("int", one.value) * len(topological(one.args)) for one in searches)
-    return size <= _LARGEST_UNROLLED
+    return unrolled_size((goal,)) <= _LARGEST_UNROLLED
 
 
 def _normal(conditions: Sequence[Bool]) -> list[Bool]:

@@ -46,13 +46,16 @@ class Result:
 def discharge(obligation: Obligation, options: Options) -> Decision:
     """Decide the obligation now, in this process."""
     statement = build(obligation)
-    match statement:
-        case Claim():
-            return decide_claim(statement, options)
-        case Rows():
-            return replay_rows(statement)
-        case Reach():
-            return decide_reach(statement, options)
+    try:
+        match statement:
+            case Claim():
+                return decide_claim(statement, options)
+            case Rows():
+                return replay_rows(statement)
+            case Reach():
+                return decide_reach(statement, options)
+    except RecursionError:
+        return Decision(Verdict.UNKNOWN, "none", "the terms are nested too deeply")
     assert_never(statement)
 
 
@@ -64,9 +67,9 @@ def build(obligation: Obligation) -> Statement:
     except RouteproofError as error:
         where = line_of(error, Path(path))
         raise type(error)(f"{shown_path(where)}: {error.args[0]}") from error
-    except MemoryError:
+    except (KeyboardInterrupt, MemoryError):
         raise
-    except Exception as error:
+    except BaseException as error:  # sys.exit() in a statement would end the command unseen
         where = shown_path(line_of(error, Path(path)))
         raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
     if not isinstance(statement, Claim | Rows | Reach):

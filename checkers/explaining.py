@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from textwrap import indent
-from typing import Any
+from typing import Any, cast
 
 from rich.console import Console
 from rich.markup import escape
@@ -20,11 +20,13 @@ from .discharge import build, discharge, result_of, shown_path
 from .formulas import Formulas
 from .readings.smtlib import script
 from .registry import load_obligations, pick
-from .report import print_counterexample
+from .report import Output, print_counterexample
 from .solver import Options
-from .unrolling import unroll
+from .unrolling import unroll, unrolled_size
 
 __all__ = ["query", "run_explain"]
+
+_MOST_WRITTEN = 1_000_000
 
 
 def run_explain(subject: str, files: Sequence[Path], form: str) -> int:
@@ -44,7 +46,7 @@ def run_explain(subject: str, files: Sequence[Path], form: str) -> int:
             raise InputError(f"{subject} is not a claim about terms: it has no SMT-LIB text")
         print(query(statement, obligation.title), end="")  # noqa: T201 - the output
         return 0
-    console = Console(soft_wrap=True, highlight=False, emoji=False)
+    console = Output(soft_wrap=True, highlight=False, emoji=False)
     _head(console, obligation)
     if isinstance(statement, Claim):
         _claim(console, statement, form)
@@ -70,8 +72,11 @@ def _error_classes(root: type[RouteproofError]) -> Iterator[type[RouteproofError
 
 def query(claim: Claim, title: str) -> str:
     """The exact query of a claim: unsatisfiable means that the claim holds."""
-    refuting = unroll((*claim.conditions.values(), ~all_of(*claim.goals.values())))
-    return script([one for one in refuting if isinstance(one, Bool)], [title, "unsat: it holds"])
+    refuting = (*claim.conditions.values(), ~all_of(*claim.goals.values()))
+    if unrolled_size(refuting) > _MOST_WRITTEN:
+        raise InputError(f"{title}: its searches are too long to be written out")
+    written = cast("tuple[Bool, ...]", unroll(refuting))
+    return script(written, [title, "unsat: it holds"])
 
 
 def _head(console: Console, obligation: Obligation) -> None:

@@ -1,12 +1,15 @@
 """Minimisation: move every symbol to its rest value as far as the state still fails, and check it.
 
-Symbols go in declared order, flags and enums towards their default, integers towards their low
-end. When no pass changes anything, the solver is asked for each symbol whether a smaller value
-would still fail with all others fixed; only its "no" makes the state minimal in that symbol.
+Symbols go in declared order, flags and enums towards their default, floats to the first of
+`SIMPLE` that fails, integers towards their rest from either side. When no pass changes anything,
+the solver is asked for each integer whether a nearer value would still fail with all others fixed;
+only its "no" makes the state minimal in that symbol. A float that is none of `SIMPLE` stays open.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,10 +17,13 @@ from typing import Literal
 from routeproof.spec.interpret import State, Value
 from routeproof.spec.terms import Bool, EnumSort, Float, Int, Term
 
-__all__ = ["Minimiser"]
+__all__ = ["SIMPLE", "Minimiser"]
+
+SIMPLE = (0.0, 1.0, -1.0, 2.0, 0.5, -0.0, math.inf, -math.inf, math.nan)
 
 Probe = Callable[[Int, dict[str, Value], int], "int | Literal['none', 'unknown']"]
 _EXHAUSTIVE = 256
+_FIRST = 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +51,12 @@ class Minimiser:
 
     def _settle(self, current: dict[str, Value]) -> tuple[str, ...] | None:
         """Move one integer that can still move, or name those of which nobody knows."""
-        integers = [symbol for symbol in self.symbols if isinstance(symbol, Int)]
         open_symbols: list[str] = []
-        for symbol in integers:
-            rest = self.rests[symbol.name]
-            if current[symbol.name] == rest:
+        for symbol in self.symbols:
+            rest, value = self.rests[symbol.name], current[symbol.name]
+            if isinstance(symbol, Float) and repr(value) not in map(repr, SIMPLE):
+                open_symbols.append(symbol.name)
+            if not isinstance(symbol, Int) or value == rest:
                 continue
             answer = self._exhaust(symbol, current)
             if answer == "unknown":
@@ -63,10 +70,11 @@ class Minimiser:
 
     def _exhaust(self, symbol: Int, state: State) -> int | Literal["none", "unknown"]:
         """Try every nearer value when there are few."""
-        value, rest = int(state[symbol.name]), int(self.rests[symbol.name])
-        if abs(value - rest) > _EXHAUSTIVE:
+        rest = int(self.rests[symbol.name])
+        distance = abs(int(state[symbol.name]) - rest)
+        if distance > _EXHAUSTIVE:
             return "unknown"
-        nearer = range(rest, value, 1 if value > rest else -1)
+        nearer = (value for step in range(distance) for value in (rest + step, rest - step))
         return next((n for n in nearer if self.fails({**state, symbol.name: n})), "none")
 
     def _shrink(self, symbol: Term, state: dict[str, Value]) -> bool:
@@ -79,25 +87,28 @@ class Minimiser:
     def _candidates(self, symbol: Term, value: Value) -> Iterator[Value]:
         """Values nearer to rest, the nearest first."""
         rest = self.rests[symbol.name]
-        if repr(value) == repr(rest):  # of the two zeros, 0.0 is at rest
-            return
         if isinstance(symbol, Bool):
-            yield rest
+            yield from () if value == rest else (rest,)
         elif isinstance(symbol.sort, EnumSort):
             yield from symbol.sort.members[: symbol.sort.members.index(str(value))]
         elif isinstance(symbol, Float):
-            yield from (0.0,) if value == 1 else (0.0, 1.0)
-        else:
+            yield from itertools.takewhile(lambda one: repr(one) != repr(value), SIMPLE)
+        elif value != rest:
             yield from self._nearer(symbol, int(value), int(rest))
 
     def _nearer(self, symbol: Term, value: int, rest: int) -> Iterator[int]:
         """Small steps from rest, the claim's constants, then halvings of the distance."""
         step = symbol.domain.multiple_of if symbol.domain else 1
         count = -(-abs(value - rest) // step)
-        offsets = [*range(9), *(count >> shift for shift in range(63, 0, -1))]
+        offsets = [*range(_FIRST // 2), *(count >> shift for shift in range(63, 0, -1))]
         offsets += [count - (count >> shift) for shift in range(2, 64)]
         sign = step if value > rest else -step
-        between = range(rest, value, sign)
-        marks = sorted((n for n in self.constants if n in between), key=lambda n: abs(n - rest))
-        points = [rest + sign * offset for offset in offsets if offset < count]
-        yield from dict.fromkeys([*points[:9], *marks, *points[9:]])
+        near = (n for n in self.constants if abs(n - rest) < abs(value - rest))
+        marks = sorted(near, key=lambda n: abs(n - rest))
+        points = [
+            point
+            for offset in offsets
+            if offset < count
+            for point in (rest + sign * offset, rest - sign * offset)
+        ]
+        yield from dict.fromkeys([*points[:_FIRST], *marks, *points[_FIRST:]])

@@ -8,7 +8,7 @@ machine arithmetic is a comparison of its own and stays where it is.
 
 from __future__ import annotations
 
-import itertools
+import math
 import operator
 from collections.abc import Sequence
 from typing import cast
@@ -58,6 +58,7 @@ class _Normaliser:
         self._known: dict[Term, _Polynomial] = {}
         self._forms: dict[Term, _Polynomial] = {}
         self._done: dict[Term, Term] = {}
+        self._ways_of: dict[Term, int] = {}
 
     def run(self, roots: tuple[Term, ...]) -> tuple[Term, ...]:
         for node in topological(roots):
@@ -106,10 +107,7 @@ class _Normaliser:
             return ite(cast("Bool", test), cast("Int", sides[0]), cast("Int", sides[1]))
         if limit.op is Op.CONST and cast("int", limit.value) <= 1:
             return write_out(search, 1)
-        inside = [n for n in topological(tuple(bodies)) if n.op in (Op.FIRST, Op.GREATEST)]
-        taken = search.bound | {inner.args[1].name for inner in inside}
-        names = map("%{}".format, itertools.count(len(inside)))
-        return rename_bound(search, next(name for name in names if name not in taken))
+        return rename_bound(search, "%")
 
     def _chosen(self, term: Int) -> _Polynomial:
         if term.op is not Op.ITE:
@@ -162,13 +160,23 @@ class _Normaliser:
     def _lifted(self, monomial: tuple[Int, ...]) -> _Polynomial:
         """The product, with an if-then-else among several factors moved to the outside."""
         choice = next((atom for atom in monomial if atom.op is Op.ITE), None)
-        if choice is None or len(monomial) == 1:
+        if choice is None or len(monomial) == 1 or self._cases({monomial: 1}) > _MOST_MONOMIALS:
             return {monomial: 1}
         at = next(index for index, atom in enumerate(monomial) if atom is choice)
         rest: _Polynomial = {monomial[:at] + monomial[at + 1 :]: 1}
         test, *sides = choice.args
         one, two = (self._multiply(self._form(side), rest) for side in sides)
         return self._choice(cast("Bool", test), one, two)
+
+    def _cases(self, polynomial: _Polynomial) -> int:
+        """How many products without a choice stand in for the polynomial, its choices lifted."""
+        return sum(math.prod(map(self._ways, monomial)) for monomial in polynomial)
+
+    def _ways(self, atom: Int) -> int:
+        if atom not in self._ways_of:
+            sides = atom.args[1:] if atom.op is Op.ITE else ()
+            self._ways_of[atom] = sum(self._cases(self._form(side)) for side in sides) or 1
+        return self._ways_of[atom]
 
     def _order(self, monomial: tuple[Int, ...]) -> tuple[bool, list[int]]:
         return (not monomial, [self._rank[atom] for atom in monomial])

@@ -128,7 +128,9 @@ def _patience(worker: _Worker, options: Options) -> Decision | None:
 
 def _start(files: Sequence[Path], options: Options) -> _Worker:
     here, there = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=_work, args=(there, files, options), daemon=True)
+    process = _CONTEXT.Process(
+        target=_work, args=(there, files, options, sys.getrecursionlimit()), daemon=True
+    )
     with _interrupts_held_back():
         process.start()
     there.close()
@@ -149,9 +151,10 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(pipe: Connection, files: Sequence[Path], options: Options) -> None:
+def _work(pipe: Connection, files: Sequence[Path], options: Options, recursion: int) -> None:
     """The worker's life: an id in, a decision (or the error) out, until the pipe closes."""
     sys.stdout = sys.stderr  # standard output is the parent's report
+    sys.setrecursionlimit(recursion)
     known = load_obligations(files)
     pipe.send("loaded")
     while True:

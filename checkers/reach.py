@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
+from routeproof.spec.interpret import State, Value
 from routeproof.spec.ladder import Ladder
 from routeproof.spec.obligation import Claim, Reach, Verdict
 from routeproof.spec.terms import (
@@ -40,9 +41,10 @@ from .decide import Decision, axes_of, decide_claim
 from .sampling import constants_of
 from .solver import Facts, Limits, Options, SignedFact, UndecidedError, solver_version
 
-__all__ = ["Table", "decide_reach", "decision_table", "possible"]
+__all__ = ["Table", "decide_reach", "decision_table", "possible", "prove_table"]
 
 _GOAL = "taken"
+_MOST_RUNS = 8
 _Row = tuple[SignedFact, ...]
 
 
@@ -64,11 +66,12 @@ class Table:
         return [[render(fact) for fact in row] for row in self.rows]
 
 
-def possible(ladder: Ladder, outcome: str) -> Bool:
+def possible(ladder: Ladder, outcome: str, seen: Sequence[State] = ()) -> Bool:
     """The outcome's condition with the run-time facts replaced by each relevant instance.
 
     A disjunction of admitted instances, hence at most what some Run can do; that nothing is missing
-    is proved afterwards. An integer is tried at the constants it is compared with and around them.
+    is proved afterwards. An integer is tried at the constants it is compared with and around them,
+    and at its values in the states `seen` to take the outcome.
     """
     runtime = set(ladder.runtime)
     limits = (one for one in ladder.admitted.values() if runtime & set(free_symbols(one)))
@@ -77,14 +80,16 @@ def possible(ladder: Ladder, outcome: str) -> Bool:
         found = {
             instance: None
             for condition in found
-            for value in _instances(fact, condition)
+            for value in _instances(
+                fact, condition, [one[fact.name] for one in seen if fact.name in one]
+            )
             for instance in substitute((condition,), {fact: value})
             if instance is not FALSE
         }
     return any_of(*(boolean(one) for one in found))
 
 
-def _instances(fact: Term, condition: Term) -> Iterator[Term]:
+def _instances(fact: Term, condition: Term, seen: Sequence[Value]) -> Iterator[Term]:
     if fact not in set(free_symbols(condition)):
         yield fact
     elif isinstance(fact, Bool):
@@ -96,14 +101,17 @@ def _instances(fact: Term, condition: Term) -> Iterator[Term]:
         domain = fact.domain or IntDomain()
         ends = {domain.rest, *(end for end in (domain.lo, domain.hi) if end is not None)}
         values = {value for value in constants_of(compared) if value in domain} or ends
+        values |= set(map(int, seen))
         yield from (integer(value) for value in sorted(values) if value in domain)
     else:
         raise UndecidedError(f"no instances of a {fact.sort_name}: {fact.name}")
 
 
-def decision_table(ladder: Ladder, outcome: str, limits: Limits) -> Table:
+def decision_table(
+    ladder: Ladder, outcome: str, limits: Limits, seen: Sequence[State] = ()
+) -> Table:
     """The table; raises `UndecidedError` when the solver gives up on a part of it."""
-    condition = possible(ladder, outcome)
+    condition = possible(ladder, outcome, seen)
     admitted = list(ladder.admitted.values())
     atoms = {f"f{index}": atom for index, atom in enumerate(_atoms(condition))}
     facts = Facts(admitted, {**atoms, _GOAL: condition}, limits)
@@ -128,7 +136,8 @@ def _merged(row: Sequence[Bool]) -> list[Bool]:
     """`x < c` for `x <= c and x != c`: two facts about one field that make one."""
     kept = dict.fromkeys(row)
     for closed in row:
-        if closed.op is Op.NOT and closed.args[0].op is Op.LT:
+        order = closed.args[0] if closed.op is Op.NOT else closed
+        if order is not closed and order.op is Op.LT and isinstance(order.args[0], Int):
             one, two = cast("tuple[Int, Int]", closed.args[0].args)
             apart = one != two
             if apart in kept:
@@ -206,27 +215,45 @@ def _irredundant(
 
 def decide_reach(statement: Reach, options: Options) -> Decision:
     """`proved` when the computed table is equivalent to "some Run takes the outcome"."""
-    ladder, outcome = statement.ladder, statement.outcome
+    ladder = statement.ladder
     try:
-        table = decision_table(ladder, outcome, options.limits)
+        table, decision = prove_table(ladder, statement.outcome, options)
     except UndecidedError as error:
-        return Decision(
-            Verdict.UNKNOWN, "table", error.args[0], evidence={"solver": solver_version()}
-        )
-    claim = Claim(
+        evidence = {"solver": solver_version()}
+        return Decision(Verdict.UNKNOWN, "table", error.args[0], evidence=evidence)
+    facts = axes_of((*ladder.static, *ladder.runtime), box_of(tuple(ladder.admitted.values())))
+    decision = replace(
+        decision,
+        engine="table",
+        axes={**facts, **decision.axes},
+        evidence={**decision.evidence, "table": table.texts},
+    )
+    if decision.verdict is Verdict.REFUTED:
+        reason = "the instances tried miss a Run"
+        return replace(decision, verdict=Verdict.UNKNOWN, reason=reason, counterexample=None)
+    return decision
+
+
+def prove_table(ladder: Ladder, outcome: str, options: Options) -> tuple[Table, Decision]:
+    """The table, and whether it is equivalent to "some Run takes the outcome".
+
+    A Run that the table misses adds its run-time facts to the instances, a few times over.
+    """
+    seen: list[State] = []
+    while True:
+        table = decision_table(ladder, outcome, options.limits, seen)
+        decision = decide_claim(_equivalence(ladder, outcome, table, seen), options)
+        if decision.counterexample is None or len(seen) == _MOST_RUNS:
+            return table, decision
+        seen.append(decision.counterexample.state)
+
+
+def _equivalence(ladder: Ladder, outcome: str, table: Table, seen: Sequence[State]) -> Claim:
+    return Claim(
         {
-            "each row has a Run": implies(table.condition, possible(ladder, outcome)),
+            "each row has a Run": implies(table.condition, possible(ladder, outcome, seen)),
             "each Run has a row": implies(ladder.takes(outcome), table.condition),
         },
         assuming=ladder.admitted,
         shows={"taken": ladder.takes(outcome), "table": table.condition},
     )
-    decision = decide_claim(claim, options)
-    evidence = {**decision.evidence, "table": table.texts}
-    facts = axes_of((*ladder.static, *ladder.runtime), box_of(tuple(ladder.admitted.values())))
-    axes = {**facts, **decision.axes}
-    decision = replace(decision, engine="table", evidence=evidence, axes=axes)
-    if decision.verdict is Verdict.REFUTED:
-        reason = "the instances tried miss a Run"
-        return replace(decision, verdict=Verdict.UNKNOWN, reason=reason, counterexample=None)
-    return decision

@@ -11,7 +11,7 @@ from routeproof.spec.obligation import Reach, Verdict
 from .decide import Decision
 from .reach import decide_reach
 from .registry import load_ladders, pick
-from .report import SCHEMA_VERSION, dump
+from .report import SCHEMA_VERSION, Output, dump
 from .solver import Options
 
 __all__ = ["run_reach"]
@@ -31,7 +31,7 @@ def run_reach(name: str, outcome: str, revision: str | None, form: str, options:
     if form == "json":
         print(dump(_document(name, outcome, tables)), end="")  # noqa: T201 - the output
     else:
-        console = Console(soft_wrap=True, highlight=False, emoji=False)
+        console = Output(soft_wrap=True, highlight=False, emoji=False)
         for key, decision in tables.items():
             title = f"[bold]{escape(outcome)}[/bold] on {name}, {key} ladder"
             _print(console, title, ladders[key], decision)

@@ -27,7 +27,6 @@ from routeproof.spec.obligation import Obligation, declaring
 __all__ = [
     "closest",
     "function_names",
-    "ladder_names",
     "line_of",
     "load_function",
     "load_ladders",
@@ -71,11 +70,6 @@ def load_function(name: str) -> Function:
     return cast("Function", module.function())
 
 
-def ladder_names() -> list[str]:
-    """The names that `load_ladders` answers to."""
-    return list(importlib.import_module(_CATALOGUE).LADDERS)
-
-
 def load_ladders(name: str) -> Mapping[str, Ladder]:
     """The revisions of a ladder by revision name, newest first."""
     known = importlib.import_module(_CATALOGUE).LADDERS
@@ -85,7 +79,12 @@ def load_ladders(name: str) -> Mapping[str, Ladder]:
 
 def load_obligations(files: Sequence[Path] = ()) -> dict[str, Obligation]:
     """Every obligation by id: of the given files, or else of the installed proofs."""
-    groups = map(_declared_in, files) if files else map(_obligations, _installed())
+    different = {file.resolve(): file for file in reversed(files)}
+    groups = (
+        map(_declared_in, reversed(different.values()))
+        if files
+        else map(_obligations, _installed())
+    )
     found: dict[str, Obligation] = {}
     for one in itertools.chain.from_iterable(groups):
         other = found.setdefault(one.id, one)
@@ -143,7 +142,9 @@ def _declared_in(path: Path) -> list[Obligation]:
             spec.loader.exec_module(module)
     except RouteproofError as error:
         raise type(error)(f"{line_of(error, path)}: {error.args[0]}") from error
-    except (Exception, SystemExit) as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         where = line_of(error, path)
         raise InputError(f"{where}: {type(error).__name__}: {error}") from error
     return list(dict.fromkeys([*declared, *_obligations(module)]))

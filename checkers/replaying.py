@@ -10,12 +10,12 @@ from rich.console import Console
 from rich.markup import escape
 
 from routeproof.spec.errors import InputError
-from routeproof.spec.obligation import Claim, Obligation
+from routeproof.spec.obligation import Claim
 
 from .counterexample import Replayer
 from .discharge import build
 from .registry import load_obligations, pick
-from .report import print_counterexample
+from .report import Output, print_counterexample
 from .rows import parse_json, read_value
 
 __all__ = ["run_replay"]
@@ -31,42 +31,55 @@ def run_replay(path: Path, files: Sequence[Path]) -> int:
         raise InputError(f"{path}: not UTF-8 text: {error.reason}") from error
     known = load_obligations(files)
     found = [_saved(one, str(path)) for one in _counterexamples(data, str(path))]
-    console = Console(soft_wrap=True, highlight=False, emoji=False)
+    console = Output(soft_wrap=True, highlight=False, emoji=False)
+    claims, others = {}, []
+    for name, state in found:
+        statement = build(known[pick("obligation", name, known)])
+        if isinstance(statement, Claim):
+            claims[name] = (statement, state)
+        else:
+            others.append(name)
     if not found:
         console.print(f"{path}: no counterexample to replay", markup=False)
-    broken = [_replay_one(console, known, name, state, str(path)) for name, state in found]
+    elif not claims:
+        raise InputError(f"{path}: {', '.join(others)} is decided by check alone")
+    for name in others:
+        console.print(f"{escape(name)}: not a claim about states, decided by check alone")
+    broken = [_replay_one(console, name, *claim, str(path)) for name, claim in claims.items()]
     return 0 if all(broken) else 1
 
 
 def _counterexamples(data: Any, where: str) -> list[Any]:  # noqa: ANN401 - JSON
     if not isinstance(data, dict):
         raise InputError(f"{where}: expected a JSON object")
-    if "obligations" in data and isinstance(data["obligations"], list):
-        reports = [one for one in data["obligations"] if isinstance(one, dict)]
-        return [one["counterexample"] for one in reports if one.get("counterexample")]
-    return [data]
+    if "obligations" not in data:
+        return [data]
+    if "schema_version" not in data:
+        raise InputError(f"{where}: a report needs 'schema_version'")
+    _is_version_1(data, where)
+    reports = data["obligations"]
+    if not isinstance(reports, list) or not all(isinstance(one, dict) for one in reports):
+        raise InputError(f"{where}: 'obligations' is not a list of objects")
+    return [one["counterexample"] for one in reports if one.get("counterexample")]
+
+
+def _is_version_1(data: Mapping[str, Any], where: str) -> None:
+    if data.get("schema_version") != 1:
+        raise InputError(f"{where}: schema_version {data.get('schema_version')} is not 1")
 
 
 def _saved(data: Any, where: str) -> tuple[str, Mapping[str, Any]]:  # noqa: ANN401 - JSON
     for key, kind in (("schema_version", int), ("obligation", str), ("state", dict)):
         if not isinstance(data, dict) or not isinstance(data.get(key), kind):
             raise InputError(f"{where}: a counterexample needs {key!r} ({kind.__name__})")
-    if data["schema_version"] != 1:
-        raise InputError(f"{where}: schema_version {data['schema_version']} is not 1")
+    _is_version_1(data, where)
     return data["obligation"], data["state"]
 
 
 def _replay_one(
-    console: Console,
-    known: Mapping[str, Obligation],
-    name: str,
-    data: Mapping[str, Any],
-    where: str,
+    console: Console, name: str, claim: Claim, data: Mapping[str, Any], where: str
 ) -> bool:
-    statement = build(known[pick("obligation", name, known)])
-    if not isinstance(statement, Claim):
-        raise InputError(f"{where}: {name} is not a claim about states; run check instead")
-    replayer = Replayer(statement)
+    replayer = Replayer(claim)
     names = {symbol.name: symbol for symbol in replayer.symbols}
     for key in data:
         if key not in names:

@@ -23,6 +23,7 @@ from .discharge import Result
 
 __all__ = [
     "SCHEMA_VERSION",
+    "Output",
     "exit_status",
     "print_counterexample",
     "print_result",
@@ -31,6 +32,16 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+
+
+class Output(Console):
+    """A console on which a closed pipe is an error like any other, with its own exit status."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise what the library would turn into exit status 1."""
+        raise BrokenPipeError
+
+
 _FEW = 3
 _ENVELOPE = {None: None, True: "enforced", False: "declared only"}
 _COLOURS = {"proved": "green", "refuted": "green", "replayed": "green"}

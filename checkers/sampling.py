@@ -89,7 +89,7 @@ class Sampler:
         lo = _INT64.min if domain.lo is None else max(domain.lo, _INT64.min)
         hi = _INT64.max if domain.hi is None else min(domain.hi, _INT64.max)
         rest, step = domain.rest, domain.multiple_of
-        if lo > hi or not lo <= rest <= hi:
+        if lo > hi or not lo <= rest <= hi or step > _INT64.max:
             return np.full(size, rest, object)
         steps = np.exp2(draw.random(size) * powers).astype(np.int64) - 1
         steps = np.where((draw.random(size) < 0.3) & (lo < rest), -steps, steps)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import cast
 
 from routeproof.spec.terms import (
+    SEARCHES,
     Bool,
     Float,
     Int,
@@ -19,7 +20,7 @@ from routeproof.spec.terms import (
     topological,
 )
 
-__all__ = ["unroll", "write_out"]
+__all__ = ["unroll", "unrolled_size", "write_out"]
 
 
 def unroll(roots: Sequence[Term]) -> tuple[Term, ...]:
@@ -27,9 +28,19 @@ def unroll(roots: Sequence[Term]) -> tuple[Term, ...]:
     done: dict[Term, Term] = {}
     for node in topological(tuple(roots)):
         new = rebuild(node, tuple(done[arg] for arg in node.args))
-        is_search = node.op in (Op.FIRST, Op.GREATEST)
-        done[node] = write_out(new, cast("int", new.value)) if is_search else new
+        done[node] = write_out(new, cast("int", new.value)) if node.op in SEARCHES else new
     return tuple(done[root] for root in roots)
+
+
+def unrolled_size(roots: Sequence[Term]) -> int:
+    """About how many nodes the searches become when they are written out."""
+    sizes: dict[Term, int] = {}
+    for node in topological(tuple(roots)):
+        if node.op in SEARCHES:
+            body = topological(node.args[2:-1])
+            repeated = sum(sizes.get(one, 1) for one in body if node.args[1] in one.bound)
+            sizes[node] = cast("int", node.value) * repeated
+    return sum(sizes.values())
 
 
 def write_out(node: Term, at_most: int) -> Term:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -86,7 +87,12 @@ class Claim:
     def conditions(self) -> Mapping[str, Bool]:
         """Everything a state has to meet to count: the assumptions, then the envelope's bounds."""
         bounds = self.envelope.bounds if self.envelope else ()
-        return {**self.assuming, **{str(bound): bound.holds for bound in bounds}}
+        named = dict(self.assuming)
+        for bound in bounds:
+            texts = itertools.chain([str(bound)], map(f"{bound} ({{}})".format, itertools.count(2)))
+            name = next(text for text in texts if named.get(text, bound.holds) is bound.holds)
+            named[name] = bound.holds
+        return named
 
     @property
     def shown(self) -> Mapping[str, Term]:

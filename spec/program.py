@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 from .errors import InputError, ModelError
-from .terms import Op, Term, topological
+from .terms import SEARCHES, Op, Term, topological
 
 __all__ = ["Algebra", "Program"]
 
@@ -37,7 +37,7 @@ class Program(Generic[V]):
     def __init__(self, roots: Sequence[Term], algebra: Algebra[V]) -> None:
         """Compile; the cost is linear in the number of distinct nodes."""
         self._algebra = algebra
-        loose = sorted(frozenset[str]().union(*(root.bound for root in roots)))
+        loose = sorted({one.name.split()[0] for root in roots for one in root.bound})
         if loose:
             raise ModelError(f"bound variable {', '.join(loose)} outside its search has no value")
         order = topological(tuple(roots))
@@ -60,11 +60,11 @@ class Program(Generic[V]):
             step(slots)
         return [slots[slot] for slot in self._roots]
 
-    def _compile(self, nodes: Sequence[Term], scope: frozenset[str]) -> list[_Step]:
+    def _compile(self, nodes: Sequence[Term], scope: frozenset[Term]) -> list[_Step]:
         """Steps for the nodes whose bound variables are all in scope, in order."""
         leaves = (Op.SYMBOL, Op.CONST, Op.BOUND)
         return [
-            self._search(node, scope) if node.op in (Op.FIRST, Op.GREATEST) else self._plain(node)
+            self._search(node, scope) if node.op in SEARCHES else self._plain(node)
             for node in nodes
             if node.op not in leaves and node.bound <= scope
         ]
@@ -90,9 +90,10 @@ class Program(Generic[V]):
 
         return step
 
-    def _search(self, node: Term, scope: frozenset[str]) -> _Step:
+    def _search(self, node: Term, scope: frozenset[Term]) -> _Step:
         limit, variable, *bodies, fallback = node.args
-        steps = self._compile(_inside(bodies, variable.name), scope | {variable.name})
+        inside = [part for part in topological(tuple(bodies)) if variable in part.bound]
+        steps = self._compile(inside, scope | {variable})
         out, at = self._slot[node], self._slot[variable]
         limit_at, fallback_at = self._slot[limit], self._slot[fallback]
         body_at = [self._slot[body] for body in bodies]
@@ -108,13 +109,3 @@ class Program(Generic[V]):
             slots[out] = search(node, slots[limit_at], slots[fallback_at], body)
 
         return step
-
-
-def _inside(bodies: Sequence[Term], name: str) -> list[Term]:
-    """The nodes to repeat per candidate: not those of an inner search that binds the same name."""
-    order = topological(tuple(bodies))
-    needed = set(bodies)
-    for part in reversed(order):
-        if part in needed:
-            needed.update(arg for arg in part.args if name in arg.bound)
-    return [part for part in order if part in needed and name in part.bound]

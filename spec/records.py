@@ -21,6 +21,7 @@ from .terms import (
     IntDomain,
     Term,
     ite,
+    set_place,
     symbol_bool,
     symbol_enum,
     symbol_float,
@@ -72,7 +73,10 @@ def symbols(record: type[R], prefix: str = "") -> R:
     hints = get_type_hints(record, include_extras=True)
     names = [field.name for field in fields(cast("Any", record))]
     join = f"{prefix}.".lstrip(".")
-    return record(**{name: _symbol(hints[name], join + name) for name in names})
+    made = record(**{name: _symbol(hints[name], join + name) for name in names})
+    for place, symbol in enumerate(leaves(made).values()):
+        set_place(symbol, place)
+    return made
 
 
 def _symbol(hint: Any, path: str) -> Term | Record | EnumSet:  # noqa: ANN401 - any annotation

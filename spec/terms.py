@@ -11,7 +11,6 @@ from __future__ import annotations
 import itertools
 import struct
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal, NoReturn, TypeVar, cast, overload
@@ -21,6 +20,7 @@ from .errors import ModelError
 
 __all__ = [
     "FALSE",
+    "SEARCHES",
     "TRUE",
     "Bool",
     "Enum",
@@ -51,6 +51,7 @@ __all__ = [
     "rebuild",
     "rename_bound",
     "saturate",
+    "set_place",
     "show_range",
     "substitute",
     "symbol_bool",
@@ -98,6 +99,10 @@ class Op(StrEnum):
     GREATEST = "greatest"
 
 
+SEARCHES = frozenset({Op.FIRST, Op.GREATEST})
+"""The nodes that bind a variable: their arguments are limit, variable, bodies, fallback."""
+
+
 @dataclass(frozen=True, slots=True)
 class IntDomain:
     """The integers lo..hi (None: unbounded on that side) that are multiples of `multiple_of`."""
@@ -108,6 +113,10 @@ class IntDomain:
 
     def __post_init__(self) -> None:
         """Refuse a domain without a member: it would make every claim vacuously true."""
+        given: tuple[object, ...] = (self.lo, self.hi, self.multiple_of)
+        for bound in given:
+            if bound is not None and (not isinstance(bound, int) or isinstance(bound, bool)):
+                raise ModelError(f"a bound of a domain is an int, got {bound!r}")
         if self.multiple_of < 1:
             raise ModelError(f"multiple_of must be positive, got {self.multiple_of}")
         if self.lo is not None and self.hi is not None and self.rest > self.hi:
@@ -148,12 +157,27 @@ def _limit(value: int) -> str:
     return str(value)
 
 
+_MOST_MEMBERS = 127
+_MOST_BITS = 10_000  # about 3,000 digits, which Python and every solver still read and write
+
+
 @dataclass(frozen=True, slots=True)
 class EnumSort:
     """A finite set of named members; the first is the one a minimised counterexample prefers."""
 
     name: str
     members: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse a sort without members, and members that cannot be told apart."""
+        _named(self.name)
+        given: object = self.members
+        if not isinstance(given, tuple) or not given:
+            raise ModelError(f"{self.name}: members are a tuple of names, got {self.members!r}")
+        if len(set(map(_named, self.members))) < len(self.members):
+            raise ModelError(f"{self.name}: a member is given twice: {', '.join(self.members)}")
+        if len(self.members) > _MOST_MEMBERS:
+            raise ModelError(f"{self.name}: {len(self.members)} members, at most {_MOST_MEMBERS}")
 
     def __getitem__(self, member: str) -> Enum:
         """The constant term for `member`."""
@@ -176,7 +200,7 @@ class FloatValue:
 
 
 Sort = EnumSort | Width | None
-_FIELDS = ("op", "args", "value", "sort", "domain", "bound", "serial")
+_FIELDS = ("op", "args", "value", "sort", "domain", "serial", "place")
 _interned: WeakValueDictionary[tuple[Hashable, ...], Term] = WeakValueDictionary()
 _serial = itertools.count(1)
 
@@ -184,15 +208,16 @@ _serial = itertools.count(1)
 class Term:
     """One node: its kind, its arguments, a payload (symbol name, constant, cap) and its sort."""
 
-    __slots__ = ("__weakref__", "args", "bound", "domain", "op", "serial", "sort", "value")
+    __slots__ = ("__weakref__", "args", "bound", "domain", "op", "place", "serial", "sort", "value")
 
     op: Op
     args: tuple[Term, ...]
     value: Hashable
     sort: Sort
     domain: IntDomain | None
-    bound: frozenset[str]
+    bound: frozenset[Term]
     serial: int
+    place: int | None
     sort_name: ClassVar[str] = "term"
 
     def __hash__(self) -> int:
@@ -250,23 +275,18 @@ def _intern(  # noqa: PLR0913, PLR0917 - the fields of a node
     if found is not None:
         return cast("T", found)
     term = object.__new__(cls)
-    bound = frozenset({str(value)}) if op is Op.BOUND else _free(op, args)
-    fields = (op, args, value, sort, domain, bound, next(_serial))
+    fields = (op, args, value, sort, domain, next(_serial), None)
     for field, content in zip(_FIELDS, fields, strict=True):
         object.__setattr__(term, field, content)
+    object.__setattr__(term, "bound", frozenset({term}) if op is Op.BOUND else _free(op, args))
     _interned[key] = term
     return term
 
 
-def _free(op: Op, args: tuple[Term, ...]) -> frozenset[str]:
-    """The bound variables that occur free; a search binds its own in its body, nowhere else."""
-    bound = frozenset[str]().union(*(arg.bound for arg in args))
-    if op not in (Op.FIRST, Op.GREATEST):
-        return bound
-    name = args[1].name
-    if name in args[0].bound | args[-1].bound:
-        raise ModelError(f"bound variable {name!r} would be captured: choose another name")
-    return bound - {name}
+def _free(op: Op, args: tuple[Term, ...]) -> frozenset[Term]:
+    """The bound variables that occur free; a search binds its own in its body."""
+    bound = frozenset[Term]().union(*(arg.bound for arg in args))
+    return bound - {args[1]} if op in SEARCHES else bound
 
 
 class Bool(Term):
@@ -493,6 +513,8 @@ def integer(value: object) -> Int:
     if isinstance(value, Int):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
+        if value.bit_length() > _MOST_BITS:
+            raise ModelError(f"a constant of {value.bit_length():,} bits: at most {_MOST_BITS:,}")
         return _intern(Int, Op.CONST, (), int(value))
     raise ModelError(f"expected an int or Int term, got {value!r}")
 
@@ -713,21 +735,32 @@ def saturate(value: Int, limit: int) -> Int:
     return minimum(value, limit)
 
 
-_binding: ContextVar[frozenset[str]] = ContextVar("_binding", default=frozenset())
+def _search(node_type: type[T], op: Op, args: tuple[Term, ...], name: str, sort: Sort) -> T:
+    """A search whose variable is renamed to `name`, or like it: no other in the search shares it.
+
+    Names that occur once on every path from a root are what lets a reading keep one value per
+    variable, and a term move into a search without capture.
+    """
+    limit, variable, *bodies, fallback = args
+    inside = topological(tuple(bodies))
+    taken = {node.args[1].name for node in inside if node.op in SEARCHES}
+    taken |= {node.name for node in inside if node.op is Op.BOUND and node is not variable}
+    taken |= {outer.name for outer in limit.bound | fallback.bound}
+    names = itertools.chain([name], map(f"{name}_{{}}".format, itertools.count(2)))
+    fresh = next(one for one in names if one not in taken)
+    if fresh != variable.name:
+        new = _intern(Int, Op.BOUND, (), fresh, None, variable.domain)
+        bodies = list(substitute(tuple(bodies), {variable: new}))
+        variable = new
+    at_most = cast("IntDomain", variable.domain).hi
+    return _intern(node_type, op, (limit, variable, *bodies, fallback), at_most, sort)
 
 
-def _bound(name: str, at_most: int, *bodies: Callable[[Int], Term]) -> tuple[Int, tuple[Term, ...]]:
-    """The bound variable and the bodies over it; its name reused in its own body would capture."""
-    if name.startswith("%"):
-        raise ModelError(f"bound variable {name!r}: such names are the normal form's own")
-    if name in _binding.get():
-        raise ModelError(f"bound variable {name!r} is already bound here: choose another name")
-    variable = _intern(Int, Op.BOUND, (), name, None, IntDomain(1, at_most))
-    token = _binding.set(_binding.get() | {name})
-    try:
-        return variable, tuple(body(variable) for body in bodies)
-    finally:
-        _binding.reset(token)
+def _variable(name: str, at_most: int) -> Int:
+    """A variable that no other search has, until its search is built and can name it."""
+    return _intern(
+        Int, Op.BOUND, (), f"{_named(name)} {next(_serial)}", None, IntDomain(1, at_most)
+    )
 
 
 def first(
@@ -739,9 +772,9 @@ def first(
     at_most: int,
 ) -> Int:
     """The first `name` in 1..min(limit, at_most) for which the condition holds, or `otherwise`."""
-    variable, (body,) = _bound(name, at_most, such_that)
-    args = (integer(limit), variable, boolean(body), integer(otherwise))
-    return _intern(Int, Op.FIRST, args, at_most)
+    variable = _variable(name, at_most)
+    args = (integer(limit), variable, boolean(such_that(variable)), integer(otherwise))
+    return _search(Int, Op.FIRST, args, name, None)
 
 
 def greatest(  # noqa: PLR0913 - the parts of the loop, by keyword
@@ -757,9 +790,10 @@ def greatest(  # noqa: PLR0913 - the parts of the loop, by keyword
 
     It is the C loop `best = start; for each: if (where && value > best) best = value`.
     """
-    variable, (test, body) = _bound(name, at_most, where, value)
-    args = (integer(limit), variable, boolean(test), start._same(body), start)  # noqa: SLF001
-    return _intern(Float, Op.GREATEST, args, at_most, start.width)
+    variable = _variable(name, at_most)
+    body = start._same(value(variable))  # noqa: SLF001 - both of the class Float
+    args = (integer(limit), variable, boolean(where(variable)), body, start)
+    return _search(Float, Op.GREATEST, args, name, start.width)
 
 
 def topological(roots: tuple[Term, ...]) -> list[Term]:
@@ -785,7 +819,7 @@ def topological(roots: tuple[Term, ...]) -> list[Term]:
 
 
 def free_symbols(*roots: Term) -> tuple[Term, ...]:
-    """The symbols below the roots, record by record in order of appearance, fields as declared.
+    """The symbols below the roots in order of appearance, but a record's fields as declared.
 
     One name with two domains is an error: no reading could tell the two apart.
     """
@@ -795,50 +829,56 @@ def free_symbols(*roots: Term) -> tuple[Term, ...]:
     for symbol in found:
         if names.setdefault(symbol.name, symbol) is not symbol:
             raise ModelError(f"symbol {symbol.name!r} is declared twice with different domains")
-        groups.setdefault(symbol.name.rpartition(".")[0], len(groups))
-    key = lambda one: (groups[one.name.rpartition(".")[0]], one.serial)  # noqa: E731
-    return tuple(sorted(found, key=key))
+        groups.setdefault(_record(symbol), len(groups))
+    return tuple(sorted(found, key=lambda one: (groups[_record(one)], one.place)))
+
+
+def _record(symbol: Term) -> str:
+    """The record that the symbol is a field of, or else its own name."""
+    return symbol.name if symbol.place is None else symbol.name.rpartition(".")[0]
+
+
+def set_place(symbol: Term, place: int) -> None:
+    """Note where among its record's fields the symbol stands (the first record's word counts)."""
+    if symbol.place is None:
+        object.__setattr__(symbol, "place", place)
 
 
 def substitute(roots: tuple[Term, ...], mapping: Mapping[Term, Term]) -> tuple[Term, ...]:
     """The roots with every key of the mapping replaced (once, outermost), simplified on the way.
 
-    A bound variable is replaced where it is free, not below the search that binds it; a replacement
-    with a free bound variable may not move into a search that would capture it.
+    What mentions a bound variable is replaced where that is free, not below the search that binds
+    it; a search that would capture a variable of a replacement takes another name.
     """
-    loose = frozenset[str]().union(*(new.bound for new in mapping.values()))
+    loose = frozenset[Term]().union(*(new.bound for new in mapping.values()))
     done: dict[Term, Term] = dict(mapping)
     for node in topological(roots):
         if node in done:
             continue
         args = tuple(done[arg] for arg in node.args)
-        if node.op in (Op.FIRST, Op.GREATEST):
-            args = _rescope(node, args, mapping, loose)
-        done[node] = rebuild(node, args)
+        done[node] = (
+            _rescoped(node, mapping, loose, args) if node.op in SEARCHES else rebuild(node, args)
+        )
     return tuple(done[root] for root in roots)
 
 
-def _rescope(
-    node: Term, args: tuple[Term, ...], mapping: Mapping[Term, Term], loose: frozenset[str]
-) -> tuple[Term, ...]:
-    """The new arguments of a search: its own variable stays, and captures nothing."""
-    variable, before, bodies = node.args[1], node.args[2:-1], args[2:-1]
-    if any(variable.name in old.bound for old in mapping):
-        rest = {old: new for old, new in mapping.items() if variable.name not in old.bound}
-        bodies = substitute(before, rest)
-    changed = any(new is not old for new, old in zip(bodies, before, strict=True))
-    if changed and variable.name in loose:
-        raise ModelError(f"bound variable {variable.name!r} would be captured")
-    return (args[0], variable, *bodies, args[-1])
+def _rescoped(
+    search: Term, mapping: Mapping[Term, Term], loose: frozenset[Term], args: tuple[Term, ...]
+) -> Term:
+    """The search with the mapping applied to its arguments, its own variable apart."""
+    variable, bodies = search.args[1], args[2:-1]
+    inner = {old: new for old, new in mapping.items() if variable not in old.bound}
+    if variable in loose:
+        new = _variable(variable.name, cast("int", search.value))
+        inner[variable], variable = new, new
+    if variable is not search.args[1] or len(inner) < len(mapping):
+        bodies = substitute(search.args[2:-1], inner)
+    return rebuild(search, (args[0], variable, *bodies, args[-1]))
 
 
 def rename_bound(search: Term, name: str) -> Term:
-    """The same search with its variable renamed; the name must not occur in it."""
-    limit, old, *bodies, fallback = search.args
-    new = _intern(Int, Op.BOUND, (), name, None, old.domain)
-    renamed = substitute(tuple(bodies), {old: new})
-    args = (limit, new, *renamed, fallback)
-    return _intern(type(search), search.op, args, search.value, search.sort)
+    """The same search with its variable renamed to `name`, or like it if another has that name."""
+    return _search(type(search), search.op, search.args, name, search.sort)
 
 
 def rebuild(node: Term, args: tuple[Term, ...]) -> Term:
@@ -860,5 +900,7 @@ def rebuild(node: Term, args: tuple[Term, ...]) -> Term:
             return any_of(*cast("tuple[Bool, ...]", args))
         case Op.ITE:
             return ite(cast("Bool", args[0]), cast("Int", args[1]), cast("Int", args[2]))
+        case op if op in SEARCHES:
+            return _search(type(node), op, args, node.args[1].name, node.sort)
         case _:
             return _intern(type(node), node.op, args, node.value, node.sort, node.domain)

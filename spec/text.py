@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .floats import round_to
-from .terms import FloatValue, Op, Term
+from .terms import SEARCHES, FloatValue, Op, Term
 
 __all__ = ["render"]
 
@@ -21,6 +21,7 @@ _INFIX = {
     Op.AND: (" and ", 20),
     Op.OR: (" or ", 10),
 }
+_DEEPEST = 100
 _FLIPPED = {Op.LT: " > ", Op.LE: " >= "}
 _NEGATED = {Op.LT: " >= ", Op.LE: " > "}
 
@@ -28,7 +29,8 @@ _NEGATED = {Op.LT: " >= ", Op.LE: " > "}
 def render(term: Term, most: int = 2_000) -> str:
     """Infix text; `a > 3` rather than `not a <= 3`, functions by their name in `spec.terms`.
 
-    Shared parts are repeated, so beyond `most` nodes the rest is written as three dots.
+    Shared parts are repeated, so beyond `most` nodes, or below `_DEEPEST` levels, the rest is
+    written as three dots.
     """
     return _Renderer(most).render(term, 0)
 
@@ -38,12 +40,15 @@ class _Renderer:
 
     def __init__(self, most: int) -> None:
         self._left = most
+        self._depth = 0
 
     def render(self, term: Term, outer: int) -> str:
         self._left -= 1
-        if self._left < 0:
+        if self._left < 0 or self._depth == _DEEPEST:
             return "..."
+        self._depth += 1
         text, strength = self._parts(term)
+        self._depth -= 1
         return f"({text})" if strength < outer else text
 
     def _parts(self, term: Term) -> tuple[str, int]:
@@ -65,8 +70,16 @@ class _Renderer:
                 first, *others = term.args
                 parts = [self.render(first, strength), *(self.render(a, rest) for a in others)]
                 return sign.join(parts), strength
+            case op if op in SEARCHES:
+                return self._search(term), 100
             case _:
                 return f"{term.op}({', '.join(self.render(arg, 0) for arg in term.args)})", 100
+
+    def _search(self, term: Term) -> str:
+        """Where the variable ranges, the condition (and the value), and what holds without one."""
+        limit, variable, *bodies, fallback = (self.render(arg, 0) for arg in term.args)
+        where = f"{variable} in 1..min({limit}, {term.value})"
+        return f"{term.op}({where}: {': '.join(bodies)}; else {fallback})"
 
     def _flipped(self, term: Term, sign: str) -> str:
         """The comparison with its constant on the right."""

@@ -28,12 +28,14 @@ __all__ = ["script", "symbol_name"]
 _Labels = Mapping[EnumSort, str]
 _FLOATS = {32: "8 24", 64: "11 53"}
 _EXPONENT = {4: 8, 8: 11}
-_PRELUDE = """\
-(define-fun floor_div ((a Int) (b Int)) Int
-  (ite (= b 0) 0 (ite (> b 0) (div a b) (div (- a) (- b)))))
-(define-fun ceil_div ((a Int) (b Int)) Int (- (floor_div (- a) b)))
-(define-fun floor_mod ((a Int) (b Int)) Int (- a (* b (floor_div a b))))
-"""
+_FUNCTIONS = {
+    "floor_div": "(ite (= b 0) 0 (ite (> b 0) (div a b) (div (- a) (- b))))",
+    "ceil_div": "(- (floor_div (- a) b))",
+    "floor_mod": "(- a (* b (floor_div a b)))",
+    "align_up": "(* (ceil_div a b) b)",
+    "minimum": "(ite (<= a b) a b)",
+    "maximum": "(ite (<= a b) b a)",
+}
 
 
 def symbol_name(symbol: Term) -> str:
@@ -55,14 +57,23 @@ def script(assertions: Sequence[Bool], comments: Sequence[str] = ()) -> str:
     lines = [f"; {line}" for comment in comments for line in comment.splitlines()]
     lines.append("(set-logic ALL)")
     lines += [_datatype(sort, sorts) for sort in sorts]
-    lines.append(_PRELUDE.rstrip())
     for symbol in symbols:
         lines.append(f"(declare-fun {symbol_name(symbol)} () {_sort(symbol, sorts)})")
         lines += [f"(assert {bound})" for bound in _domain(symbol)]
     shared, text = _shared(nodes, sorts)
-    lines += shared
-    lines += [f"(assert {text[assertion]})" for assertion in assertions]
+    stated = [*shared, *(f"(assert {text[assertion]})" for assertion in assertions)]
+    lines += [*_functions(stated), *stated]
     return "\n".join([*lines, "(check-sat)", ""])
+
+
+def _functions(lines: Sequence[str]) -> list[str]:
+    """Definitions of the functions that the lines use, each before those that use it."""
+    text, definitions = "\n".join(lines), list[str]()
+    for name, body in reversed(_FUNCTIONS.items()):
+        if f"({name} " in text:
+            definitions.insert(0, f"(define-fun {name} ((a Int) (b Int)) Int {body})")
+            text += body
+    return definitions
 
 
 def _labels(nodes: Sequence[Term]) -> _Labels:
@@ -147,8 +158,11 @@ def _divide(node: Term, one: str, two: str) -> str:
         case Op.CEIL_DIV:
             return f"(div (+ {one} {int(two) - 1}) {two})" if plain else f"(ceil_div {one} {two})"
         case _:
-            up = f"(div (+ {one} {int(two) - 1}) {two})" if plain else f"(ceil_div {one} {two})"
-            return f"(* {up} {two})"
+            return (
+                f"(* (div (+ {one} {int(two) - 1}) {two}) {two})"
+                if plain
+                else f"(align_up {one} {two})"
+            )
 
 
 _PLAIN: dict[Op, str] = {
@@ -179,8 +193,7 @@ def _encode(node: Term, args: list[str], sorts: _Labels) -> str:
         case Op.FLOOR_DIV | Op.MOD | Op.CEIL_DIV | Op.ALIGN_UP:
             return _divide(node, *args)
         case Op.MIN | Op.MAX:
-            chosen = " ".join(args if node.op is Op.MIN else reversed(args))
-            return f"(ite (<= {args[0]} {args[1]}) {chosen})"
+            return f"({'minimum' if node.op is Op.MIN else 'maximum'} {' '.join(args)})"
         case Op.EQ | Op.LT | Op.LE:
             return f"({_RELATION[node.op][isinstance(node.args[0], Float)]} {' '.join(args)})"
         case Op.TO_FLOAT:

@@ -44,6 +44,14 @@ def test_the_exit_status_says_how_the_run_went(own, call, expected, status):
         (["--output", "nowhere/report.json"], "cannot write nowhere/report.json"),
         (["--output", "jsno=report"], "unknown format 'jsno'; did you mean 'json'?"),
         (["--output", "json=."], "cannot write ."),
+        (["--output", "one", "--output", "json=./one"], "one is given twice"),
+        *(
+            (["--timeout", word], "Invalid value for '--timeout'")
+            for word in ("nan", "inf", "1e300")
+        ),
+        *((["--memory", word], "Invalid value for '--memory'") for word in ("0", "99999999999")),
+        (["--rlimit", "9999999999"], "Invalid value for '--rlimit'"),
+        (["--seed", "9999999999"], "Invalid value for '--seed'"),
     ],
 )
 def test_bad_usage_is_told_before_anything_runs(own, call, tmp_path, args, problem):
@@ -68,6 +76,48 @@ def test_a_file_that_exits_does_not_pass(own, call):
     code, _, err = call("check", own(head="import sys\nsys.exit(0)\n"))
     assert code == 2
     assert "own.py:2: SystemExit" in err
+
+
+@pytest.mark.parametrize("name", ["exits", "stops"])
+def test_a_statement_that_exits_does_not_pass(own, call, tmp_path, name):
+    """Whichever command builds it."""
+    path = own(**{name: "proved"})
+    saved = {"schema_version": 1, "obligation": f"own.{name}", "state": {}}
+    (tmp_path / "saved.json").write_text(json.dumps(saved))
+    for args in (["check", path], ["explain", f"own.{name}", path], ["replay", "saved.json", path]):
+        code, out, err = call(*args)
+        assert code == 2
+        assert re.search(r"own\.py:\d+: (SystemExit|GeneratorExit)", out + err)
+
+
+def test_deep_terms_are_decided_or_unknown(own, call):
+    """Nested a thousand times they are terms like others; at some depth nobody can say."""
+    code, out, _ = call("check", own(deep="proved", deeper="proved"))
+    assert "proved    own.deep " in out
+    assert code == 0 or "nested too deeply" in out
+
+
+def test_a_file_named_twice_is_one_file(own, call):
+    """Its obligations are not their own duplicates."""
+    code, out, _ = call("check", own(holds="proved"), "./own.py")
+    assert code == 0
+    assert "1 obligation:" in out
+
+
+def test_a_locale_without_the_marks_is_no_error(own, routeproof):
+    """They are replaced, and the verdicts are still read."""
+    done = routeproof("check", own(holds="proved"), PYTHONIOENCODING="ascii")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "? proved    own.holds" in done.stdout
+
+
+def test_a_linked_report_stays_a_link(own, call, tmp_path):
+    """What it points to is replaced."""
+    (tmp_path / "there.json").write_text("old")
+    (tmp_path / "report.json").symlink_to("there.json")
+    call("check", own(holds="proved"), "--output", "report.json")
+    assert (tmp_path / "report.json").is_symlink()
+    assert json.loads((tmp_path / "there.json").read_text())["summary"]["total"] == 1
 
 
 def test_reports_are_written_beside_the_text(own, call, tmp_path):
@@ -115,7 +165,7 @@ def test_json_is_all_of_standard_output(own, routeproof):
     assert fails["counterexample"]["shows"] == {"bytes": 46341**2}
     assert fails["as_expected"]
     assert not empty["as_expected"]
-    assert fails["location"].endswith("own.py:15")
+    assert fails["location"].endswith("own.py:22")
     assert (fails["source"], fails["revision"]) == ("kernel.cc, Size", "r1")
     assert done.stderr == "hello\n"
 
@@ -161,6 +211,30 @@ def test_the_second_solver_is_named(own, call):
     assert code == 0
     (one,) = json.loads(out)["obligations"]
     assert re.fullmatch(r"cvc5 \S+ agrees", one["assurance"]["second_solver"])
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_whoever_ends_the_command_ends_its_workers(own, start, number):
+    """Only the command is signalled; the pipes close, so no process is left."""
+    process = start("check", own(hangs="proved"), "-j", "1")
+    assert process.stderr.readline() == "ready\n"
+    process.send_signal(number)
+    process.communicate(timeout=30)
+    assert process.returncode == 128 + number
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize(
+    "args", [["list"], ["check"], ["explain", "RP201"], ["list", "--help"], ["--help"]]
+)
+def test_a_closed_output_has_its_own_status(own, start, args):
+    """As for other programs in a pipe that nobody reads to its end."""
+    path = own(holds="proved")
+    with start(*args, *([path] if args[0] in ("list", "check") else [])) as process:
+        process.stdout.close()
+        assert process.wait() == 141
+        assert process.stderr.read() == ""
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")

@@ -177,7 +177,11 @@ _SAVED = {"schema_version": 1, "obligation": "own.fails", "state": _STATE}
         ({**_SAVED, "state": {"heads": 1}}, "no value for length"),
         ({**_SAVED, "state": {**_STATE, "heads": 33}}, "heads: 33 is outside 1..32"),
         ({**_SAVED, "state": {**_STATE, "heads": True}}, "heads: expected a number, got true"),
-        ({"obligations": [{"counterexample": 3}]}, "needs 'schema_version'"),
+        ({"obligations": []}, "needs 'schema_version'"),
+        ({"schema_version": 9, "obligations": []}, "schema_version 9 is not 1"),
+        ({"schema_version": 1, "obligations": [5, None]}, "not a list of objects"),
+        ({"schema_version": 1, "obligations": {}}, "not a list of objects"),
+        ({"schema_version": 1, "obligations": [{"counterexample": 3}]}, "needs 'schema_version'"),
     ],
 )
 def test_replay_refuses_a_malformed_file(own, call, tmp_path, content, problem):

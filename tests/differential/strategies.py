@@ -43,6 +43,7 @@ from routeproof.spec.terms import (
     ite,
     maximum,
     minimum,
+    substitute,
     symbol_bool,
     symbol_enum,
     symbol_float,
@@ -78,6 +79,7 @@ _SPECIAL = {
 
 
 _Scope = tuple[Int, ...]
+_NAMES = st.sampled_from(("c", "d"))  # searches inside each other share names
 
 
 @dataclass(frozen=True)
@@ -242,7 +244,7 @@ class _Writer:
 
     def _first(self, depth: int, scope: _Scope) -> Int:
         return first(
-            f"c{len(scope)}",
+            self._draw(_NAMES),
             self.integer(depth // 2, scope),
             lambda c: self.boolean(depth, (*scope, c)),
             otherwise=self.integer(0, scope),
@@ -251,10 +253,58 @@ class _Writer:
 
     def _greatest(self, width: Width, depth: int, scope: _Scope) -> Float:
         return greatest(
-            f"c{len(scope)}",
+            self._draw(_NAMES),
             self.integer(depth // 2, scope),
             where=lambda c: self.boolean(depth, (*scope, c)),
             value=lambda c: self.float(width, depth, (*scope, c)),
             start=self.float(width, 0),
             at_most=self._draw(st.integers(1, 6)),
         )
+
+
+@st.composite
+def nested_searches(draw: DrawFn) -> tuple[Int, Callable[[int], int]]:
+    """A term over `limit` of searches in searches, and the same as loops of Python.
+
+    Names repeat; some searches are made over the symbol `moved` and put in place by substitution.
+    """
+    build, run = draw(_nested(3))
+    return build(()), lambda limit: run(limit, ())
+
+
+_Nested = tuple[Callable[[_Scope], Int], Callable[[int, tuple[int, ...]], int]]
+
+
+@st.composite
+def _nested(draw: DrawFn, depth: int) -> _Nested:
+    name, at_most = draw(_NAMES), draw(st.integers(1, 3))
+    factor, goal, looks = (
+        draw(st.sampled_from((1, -1, 2))),
+        draw(st.integers(0, 6)),
+        draw(st.integers(1, 4)),
+    )
+    inner = draw(_nested(depth - 1)) if depth and draw(st.booleans()) else None
+    moves = draw(st.booleans())
+    limit, moved = symbol_int("limit"), symbol_int("moved")
+
+    def build(scope: _Scope) -> Int:
+        def body(c: Int) -> Bool:
+            total = sum((*scope, c)[-looks:], c * factor)
+            if inner and moves:
+                total += substitute((inner[0]((*scope, moved)),), {moved: c})[0]
+            elif inner:
+                total += inner[0]((*scope, c))
+            return total >= goal
+
+        return first(name, limit, body, otherwise=0, at_most=at_most)
+
+    def run(limit: int, scope: tuple[int, ...]) -> int:
+        for c in range(1, min(limit, at_most) + 1):
+            total = sum((*scope, c)[-looks:], c * factor)
+            if inner:
+                total += inner[1](limit, (*scope, c))
+            if total >= goal:
+                return c
+        return 0
+
+    return build, run

@@ -2,7 +2,8 @@
 
 import math
 
-from differential.strategies import EXACT, SYMBOLS, states, terms
+import numpy as np
+from differential.strategies import EXACT, SYMBOLS, nested_searches, states, terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -38,3 +39,13 @@ def test_sympy(term, states):
         expected = compile_terms([term])(state)[0]
         assert seen(evaluate(formula, state)) == seen(expected)
         assert seen(evaluate(form, state)) == seen(expected)
+
+
+@settings(max_examples=100)
+@given(nested_searches())
+def test_nested_searches(nested):
+    """Column by column they are the loops."""
+    term, loops = nested
+    limits = list(range(5))
+    (column,) = compile_numpy([term])({"limit": np.array(limits), "moved": np.zeros(5, int)})
+    assert list(values(term, column)) == [loops(limit) for limit in limits]

@@ -226,6 +226,16 @@ def test_parts_are_decided_where_the_whole_is_too_hard(monkeypatch):
     assert decide(Claim({**claim.goals, "four": x * y != 35})).counterexample.broken == ("four",)
 
 
+def test_a_part_that_fails_counts_beside_one_that_stays_open(monkeypatch):
+    """Whichever comes first."""
+    monkeypatch.setattr(engine, "_QUICK_RESOURCES", 1)
+    a, b, c = (symbol_int(name, IntDomain(1)) for name in "abc")
+    parts = {"open": a * a * a + b * b * b != c * c * c, "false": a * b != 35}
+    for goals in (parts, dict(reversed(parts.items()))):
+        assert decide(Claim(goals), resources=100_000).verdict == "refuted"
+    assert decide(Claim(parts["open"]), resources=100_000).verdict == "unknown"
+
+
 def test_a_resource_limit_is_unknown_and_never_proved():
     """With what ran out as the reason."""
     for goal in (x * y <= 10_000, x // y <= 100, all_of(x * y >= 0, x % y < 100)):

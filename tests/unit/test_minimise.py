@@ -122,14 +122,33 @@ def test_constants_of_the_claim_are_tried():
         (math.nan, lambda _: True, 0.0),
         (math.inf, lambda value: value != 0, 1.0),
         (1.0, lambda value: value != 0, 1.0),
-        (-0.0, lambda value: math.copysign(1, value) < 0, -0.0),
-        (2.5, lambda value: value > 2, 2.5),
+        (-0.0, lambda value: math.copysign(1, value) < 0, -1.0),
+        (-0.0, lambda value: repr(value) == "-0.0", -0.0),
+        (7.5, lambda value: value < 0 or value > 2, -1.0),
+        (2.5, lambda value: value > 2, math.inf),
+        (2.5, lambda value: 2 < value < 3, 2.5),
     ],
 )
-def test_floats_move_to_zero_or_to_one(start, fails, expected):
-    """And stay what they are where neither fails; the sign of zero counts."""
+def test_floats_move_to_the_simplest(start, fails, expected):
+    """And stay what they are where no simple one fails, which is said; the sign of zero counts."""
     state, left_open = minimised(lambda state: fails(state["number"]), [number], {"number": start})
     assert repr(state["number"]) == repr(expected)
+    assert left_open == (("number",) if expected == 2.5 else ())
+
+
+@given(st.integers(-600, 600), st.integers(1, 600))
+def test_integers_move_from_either_side(start, nearest):
+    """What fails on the other side of rest and nearer is found, whatever side it started on."""
+    both = symbol_int("both", IntDomain(-(2**31), 2**31 - 1))
+    failing = {start, -nearest if start > 0 else nearest}
+
+    def probe(_, state, __):
+        return next((n for n in failing if abs(n) < abs(state["both"])), "none")
+
+    state, left_open = minimised(
+        lambda state: state["both"] in failing, [both], {"both": start}, probe=probe
+    )
+    assert abs(state["both"]) == min(map(abs, failing))
     assert left_open == ()
 
 

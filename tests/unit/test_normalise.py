@@ -1,14 +1,24 @@
 """Normal form and its companions keep every value; equal polynomials become one term."""
 
+import itertools
+import math
+
 import pytest
-from differential.strategies import BOOLS, ENUMS, INTS, WITHOUT_FLOATS, states, terms
+from differential.strategies import (
+    BOOLS,
+    ENUMS,
+    INTS,
+    WITHOUT_FLOATS,
+    nested_searches,
+    states,
+    terms,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from soundness.claims import conditions, same
 
 from routeproof.checkers.normalise import normalise, push_negations, specialise, split
 from routeproof.checkers.unrolling import unroll
-from routeproof.spec.errors import ModelError
 from routeproof.spec.interpret import compile_terms
 from routeproof.spec.terms import (
     FALSE,
@@ -256,6 +266,15 @@ def test_a_limit_that_is_a_choice_becomes_a_choice_of_searches():
                 assert one == two
 
 
+@settings(max_examples=100)
+@given(nested_searches(), st.integers(0, 4))
+def test_nested_searches_keep_their_value(nested, limit):
+    """Renamed to the normal form's names, or written out."""
+    term, loops = nested
+    for result in (normal(term), *unroll([term]), *unroll([normal(term)])):
+        assert compile_terms([result])({"limit": limit, "moved": 0}) == [loops(limit)]
+
+
 def test_names_of_bound_variables_do_not_matter():
     """Two searches that differ in the name of their variable alone are one."""
     one, two = (first(name, x, lambda c: c * c >= y, otherwise=0, at_most=9) for name in ("c", "d"))
@@ -263,10 +282,22 @@ def test_names_of_bound_variables_do_not_matter():
     assert normal(one == two) is TRUE
 
 
-def test_the_normal_forms_own_names_are_taken():
-    """A variable called so could be captured by a search that is renamed."""
-    with pytest.raises(ModelError, match="normal form's own"):
-        first("%0", x, lambda c: c > y, otherwise=0, at_most=3)
+def test_products_of_many_choices_stay_products():
+    """Lifted out one by one they would be a choice of 2**30 products."""
+    choices = [ite(symbol_bool(f"p{index}"), x + index, y + index) for index in range(30)]
+    assert len(topological((normal(math.prod(choices, start=integer(1))),))) < 2_000
+
+
+@pytest.mark.parametrize("name", ["%", "%_2", "%_3"])
+def test_a_variable_may_have_the_normal_forms_name(name):
+    """Nested searches keep their meaning, whatever their variables are called."""
+    last = {"otherwise": 0, "at_most": 4}
+    inner = lambda c, d: first("e", x, lambda e: e * d >= c + y, **last) > 1  # noqa: E731
+    nested = first(name, x, lambda c: first("d", x, lambda d: inner(c, d), **last) > 1, **last)
+    program = compile_terms((nested, normal(nested)))
+    for limit, offset in itertools.product(range(5), range(6)):
+        one, two = program({"x": limit, "y": offset})
+        assert one == two
 
 
 def test_domains_are_not_assumed():

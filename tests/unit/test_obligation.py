@@ -8,7 +8,7 @@ from routeproof.spec.function import Source
 from routeproof.spec.interpret import evaluate
 from routeproof.spec.obligation import Claim, Obligation, Verdict, obligation
 from routeproof.spec.phase import Phases
-from routeproof.spec.terms import symbol_int
+from routeproof.spec.terms import IntDomain, symbol_int
 
 X, Y = symbol_int("x"), symbol_int("y")
 SOURCE = Source("kernel.cc", "Size", "r1")
@@ -58,6 +58,16 @@ def test_claim_lists_assumptions_before_envelope():
     claim = Claim(X > 0, {"y is positive": Y > 0}, Envelope((bound,)))
     assert list(claim.conditions) == ["y is positive", str(bound)]
     assert list(claim.goals) == ["goal"]
+
+
+def test_conditions_of_one_text_stay_apart():
+    """A bound never takes the place of another, nor of an assumption."""
+    terms = [symbol_int("n", IntDomain(0, most)) for most in (5, 9)]
+    one, two = (Bound(term, None, 3, enforced=True, source=SOURCE) for term in terms)
+    assert str(one) == str(two)
+    claim = Claim(terms[0] > 0, {str(one): terms[0] > 1}, Envelope((one, two, one)))
+    assert list(claim.conditions) == [str(one), f"{one} (2)", f"{one} (3)"]
+    assert list(claim.conditions.values()) == [terms[0] > 1, one.holds, two.holds]
 
 
 def test_envelope_admits_what_all_bounds_admit():

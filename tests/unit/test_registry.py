@@ -5,13 +5,13 @@ import pytest
 from routeproof.checkers.registry import (
     closest,
     function_names,
-    ladder_names,
     load_function,
     load_ladders,
     load_obligations,
     pick,
     select_obligations,
 )
+from routeproof.models.catalogue import LADDERS
 from routeproof.spec.errors import ModelError, RouteproofError, UnknownNameError
 
 HEAD = """\
@@ -174,7 +174,7 @@ def test_an_unknown_name_carries_the_closest_match():
 def test_the_catalogue_answers_to_its_names():
     """Every function and ladder loads under the name it is listed with."""
     assert {load_function(name).name for name in function_names()} == set(function_names())
-    for name in ladder_names():
+    for name in LADDERS:
         assert all(ladder.outcomes for ladder in load_ladders(name).values())
     with pytest.raises(UnknownNameError, match=r"did you mean 'ort\.gqa\.flash'"):
         load_function("ort.gqa.flsh")

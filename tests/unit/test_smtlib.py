@@ -180,6 +180,16 @@ def test_any_name_is_a_symbol_of_its_own(name):
     assert second_opinion(text, QUICK)[0] == "sat"
 
 
+def test_the_text_is_as_long_as_the_term():
+    """Whatever is nested in whatever: no argument is written twice."""
+    deep = x
+    for index in range(200):
+        deep = align_up(minimum(maximum(deep, y), symbol_int(f"z{index % 3}")), y)
+    text = script([deep == 1])
+    assert len(text) < 50_000
+    assert ask(text, (), QUICK).status in ("sat", "unknown")
+
+
 @pytest.mark.parametrize("name", ["a|b", "a\\b", "x| () Int)(assert false)(declare-fun |y"])
 def test_a_name_that_cannot_be_quoted_is_refused(name):
     """Rather than read as something else."""

@@ -6,7 +6,7 @@ import operator
 import pickle
 
 import pytest
-from differential.strategies import ALL, SYMBOLS, states, terms
+from differential.strategies import ALL, SYMBOLS, nested_searches, states, terms
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -301,9 +301,10 @@ def test_topological_order():
 
 
 def test_free_symbols():
-    """By order of creation, each once; one name with two meanings is an error."""
+    """By order of appearance, each once; one name with two meanings is an error."""
     made = [symbol_int(f"made{index}") for index in range(3)]
-    assert all(map(operator.is_, free_symbols(made[2] * made[0], made[1] + made[2]), made))
+    appearing = (made[2], made[0], made[1])
+    assert all(map(operator.is_, free_symbols(made[2] * made[0], made[1] + made[2]), appearing))
     with pytest.raises(ModelError, match="declared twice"):
         free_symbols(a + symbol_int("a", IntDomain(0)))
 
@@ -340,10 +341,13 @@ def test_rebuilding_is_the_identity(term):
     assert substitute((term,), {}) == (term,)
 
 
-def test_a_bound_variable_cannot_be_bound_again_inside():
-    """A nested search must choose another name, or it would capture."""
-    with pytest.raises(ModelError, match="already bound"):
-        search("c", lambda c: search("c", lambda d: d > c) > 1)
+def test_a_name_may_be_used_again_inside():
+    """The inner variable of the same name is another variable."""
+    nested = search("c", lambda c: search("c", lambda d: d * d > c + b) == 3)
+    assert repr(nested) == (
+        "first(c_2 in 1..min(a, 4): first(c in 1..min(a, 4): c_2 + b < c*c; else 0) == 3; else 0)"
+    )
+    assert evaluate(nested, {"a": 4, "b": 0}) == 4
 
 
 def test_searches_side_by_side_may_share_a_name():
@@ -354,38 +358,50 @@ def test_searches_side_by_side_may_share_a_name():
     assert [evaluate(outer, {"a": 9, "b": n}) for n in (0, 3, 8)] == [2, 3, 4]
 
 
-CAPTURING = {
+ESCAPING = {
     "limit": lambda c: first("c", c, lambda d: d > 1, otherwise=0, at_most=4),
     "alternative": lambda c: first("c", a, lambda d: d > 1, otherwise=c, at_most=4),
     "limit of a maximum": lambda c: greatest(
         "c", c, where=lambda _: TRUE, value=lambda d: to_float(d, 32), start=x, at_most=4
     ),
-    "body": lambda c: substitute((search("c", lambda d: d > b),), {b: c}),
-    "substituted limit": lambda c: substitute((search("c", lambda d: d > 1),), {a: c}),
+    "body": lambda c: substitute((search("c", lambda d: d > b),), {b: c})[0],
+    "substituted limit": lambda c: substitute((search("c", lambda d: d > 1),), {a: c})[0],
 }
 
 
-@pytest.mark.parametrize("build", CAPTURING.values(), ids=CAPTURING)
+@pytest.mark.parametrize("build", ESCAPING.values(), ids=ESCAPING)
 def test_nothing_is_captured(build):
     """A variable that escaped from its search does not enter another one of that name."""
-    with pytest.raises(ModelError, match="captured"):
-        build(bound_variable())
-
-
-def test_an_escaped_variable_shows():
-    """Nodes know which bound variables are free in them."""
     c = bound_variable()
-    assert (c + a).bound == {"c"}
-    assert not search("d", lambda d: d > a).bound
-    assert first("d", a, lambda d: d > c, otherwise=0, at_most=4).bound == {"c"}
+    assert build(c).bound == {c}
+
+
+def test_a_variable_escaped_into_a_reading_is_an_error():
+    """Outside its search a variable has no value, and the message says its name."""
+    with pytest.raises(ModelError, match="bound variable c outside"):
+        evaluate(bound_variable() + 1, {})
 
 
 def test_substituting_a_bound_variable_respects_its_search():
     """It is replaced where it is free, and left alone below the search that binds it."""
-    c = bound_variable()
-    inner = search("c", lambda d: d * d > b)
-    (done,) = substitute((inner + c,), {c: integer(3), b: a})
+    closed = search("c", lambda d: d * d > b)
+    c = closed.args[1]
+    (done,) = substitute((closed + c,), {c: integer(3), b: a})
     assert done is search("c", lambda d: d * d > a) + 3
+    (done,) = substitute((closed + ite(c * c > b, c, 0),), {c * c > b: TRUE})
+    assert done is closed + c
+
+
+@settings(max_examples=300)
+@given(nested_searches(), st.integers(0, 4))
+def test_nested_searches_are_nested_loops(nested, limit):
+    """Names that repeat, and terms that are moved under a variable, change no value."""
+    term, loops = nested
+    assert evaluate(term, {"limit": limit, "moved": 0}) == loops(limit)
+    for node in topological((term,)):
+        if node.op == "first":
+            below = [inner for inner in topological(node.args[2:-1]) if inner.op == "first"]
+            assert node.args[1].name not in {inner.args[1].name for inner in below}
 
 
 def test_constructors_give_the_sort_they_say():

@@ -12,7 +12,7 @@ from routeproof.checkers.cli import main
 
 COMMAND = Path(sys.executable).with_name("routeproof")
 HEAD = """\
-import os, sys, threading
+import functools, os, sys, threading
 from routeproof.spec.function import Source
 from routeproof.spec.obligation import Claim, obligation
 from routeproof.spec.terms import IntDomain, align_up, integer, ite, symbol_int
@@ -20,13 +20,6 @@ from routeproof.spec.terms import IntDomain, align_up, integer, ite, symbol_int
 SOURCE = Source("kernel.cc", "Size", "r1")
 heads = symbol_int("heads", IntDomain(1, 32))
 length = symbol_int("length", IntDomain(1, 2**31 - 1))
-
-def nested(depth):
-    made = integer(0)
-    for index in range(depth):
-        made = ite(length == index, index, made)
-    return made
-
 a, b, c = (symbol_int(name, IntDomain(1, None)) for name in "abc")
 """
 OBLIGATION = """
@@ -34,6 +27,7 @@ OBLIGATION = """
 def {name}():
     return {claim}
 """
+NESTED = "functools.reduce(lambda made, n: ite(length == n, n, made), range({}), integer(0))"
 CLAIMS = {
     "holds": "Claim(heads + length >= 2)",
     "fails": 'Claim(heads * length * length < 2**31, shows={"bytes": heads * length * length})',
@@ -42,8 +36,8 @@ CLAIMS = {
     "breaks": "Claim(1 // 0)",
     "hangs": 'print("ready", flush=True) or threading.Event().wait()',
     "marks": 'open("ran", "w").close() or Claim(heads > 0)',
-    "deep": "Claim(align_up(nested(1_500), 8) <= 1_504)",
-    "deeper": "Claim(align_up(nested(9_000), 8) <= 9_008)",
+    "deep": f"Claim(align_up({NESTED.format(1_500)}, 8) <= 1_504)",
+    "deeper": f"Claim(align_up({NESTED.format(9_000)}, 8) <= 9_008)",
     "exits": "sys.exit(0)",
     "stops": "(_ for _ in ()).throw(GeneratorExit)",
     "prints": 'print("hello") or Claim(heads > 0)',

@@ -165,7 +165,7 @@ def test_json_is_all_of_standard_output(own, routeproof):
     assert fails["counterexample"]["shows"] == {"bytes": 46341**2}
     assert fails["as_expected"]
     assert not empty["as_expected"]
-    assert fails["location"].endswith("own.py:22")
+    assert fails["location"].endswith("own.py:15")
     assert (fails["source"], fails["revision"]) == ("kernel.cc, Size", "r1")
     assert done.stderr == "hello\n"
 

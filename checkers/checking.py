@@ -37,6 +37,8 @@ def destinations(outputs: Sequence[str]) -> list[tuple[str, Path]]:
         form = form if named else "json" if path.suffix == ".json" else "text"
         if any(path.resolve() == other.resolve() for _, other in found):
             raise InputError(f"--output {output}: {path} is given twice")
+        if path.suffix == ".py":
+            raise InputError(f"--output {output}: a report is no .py file; is the name missing?")
         if form not in FORMATS:
             raise InputError(f"--output {output}: unknown format {form!r}{closest(form, FORMATS)}")
         try:
@@ -138,6 +140,13 @@ def _report(kind: str, results: Sequence[Result]) -> str:
 
 def _write(path: Path, text: str) -> None:
     """Write the whole file or leave what was there; a device or a pipe is written as it is."""
+    try:
+        _write_whole(path, text)
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}") from error
+
+
+def _write_whole(path: Path, text: str) -> None:
     if not _is_plain(path):
         path.write_text(text, encoding="utf-8")
         return

@@ -106,6 +106,8 @@ class Replayer:
             shows,
             dict(zip(self._claim.conditions, map(bool, conditions), strict=True)),
             tuple(n for n, holds in zip(self._claim.goals, goals, strict=True) if not holds),
-            tuple(one.name for one in self.symbols if state[one.name] != rests[one.name]),
+            tuple(
+                one.name for one in self.symbols if repr(state[one.name]) != repr(rests[one.name])
+            ),
             movable,
         )

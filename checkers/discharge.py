@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,7 @@ from .registry import line_of
 from .rows import replay_rows
 from .solver import Options
 
-__all__ = ["Result", "build", "discharge", "result_of", "shown_path"]
+__all__ = ["Result", "build", "discharge", "prepare", "result_of", "shown_path"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,12 @@ class Result:
     def surprises(self) -> bool:
         """Whether the verdict contradicts the expectation (unknown does not, yet never passes)."""
         return not self.as_expected and self.decision.verdict is not Verdict.UNKNOWN
+
+
+def prepare() -> None:
+    """Let this process handle terms nested deeper, and integers longer, than programs have."""
+    sys.setrecursionlimit(10_000)
+    sys.set_int_max_str_digits(0)
 
 
 def discharge(obligation: Obligation, options: Options) -> Decision:

@@ -7,8 +7,10 @@ on becomes `unknown`. Workers load the obligations themselves: only ids and resu
 from __future__ import annotations
 
 import multiprocessing
+import os
 import signal
 import sys
+import threading
 import time
 import traceback
 from collections import deque
@@ -24,7 +26,7 @@ from routeproof.spec.errors import ModelError, RouteproofError
 from routeproof.spec.obligation import Obligation, Verdict
 
 from .decide import Decision
-from .discharge import Result, discharge, result_of
+from .discharge import Result, discharge, prepare, result_of
 from .registry import load_obligations
 from .solver import Options
 
@@ -128,9 +130,7 @@ def _patience(worker: _Worker, options: Options) -> Decision | None:
 
 def _start(files: Sequence[Path], options: Options) -> _Worker:
     here, there = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(
-        target=_work, args=(there, files, options, sys.getrecursionlimit()), daemon=True
-    )
+    process = _CONTEXT.Process(target=_work, args=(there, files, options), daemon=True)
     with _interrupts_held_back():
         process.start()
     there.close()
@@ -151,10 +151,11 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(pipe: Connection, files: Sequence[Path], options: Options, recursion: int) -> None:
+def _work(pipe: Connection, files: Sequence[Path], options: Options) -> None:
     """The worker's life: an id in, a decision (or the error) out, until the pipe closes."""
     sys.stdout = sys.stderr  # standard output is the parent's report
-    sys.setrecursionlimit(recursion)
+    prepare()
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     known = load_obligations(files)
     pipe.send("loaded")
     while True:
@@ -170,6 +171,14 @@ def _work(pipe: Connection, files: Sequence[Path], options: Options, recursion: 
             pipe.send(Decision(Verdict.UNKNOWN, "none", "out of memory"))
         except Exception:  # noqa: BLE001 - reported to the parent with its traceback
             pipe.send(InternalError(f"{name}: {traceback.format_exc()}"))
+
+
+def _end_with_parent() -> None:
+    """A parent that was killed cannot end its workers: they end themselves."""
+    parent = multiprocessing.parent_process()
+    if parent:
+        wait([parent.sentinel])
+        os._exit(1)
 
 
 def _known(known: Mapping[str, Obligation], name: str) -> Obligation:

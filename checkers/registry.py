@@ -129,7 +129,7 @@ def _obligations(module: ModuleType) -> Iterator[Obligation]:
 def _declared_in(path: Path) -> list[Obligation]:
     """What the user's file declares; whatever it raises is reported with its line."""
     if not path.is_file():
-        raise InputError(f"{path}: no such file")
+        raise InputError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
     name = f"_routeproof_{path.stem}_{abs(hash(path.resolve()))}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -60,11 +60,13 @@ def _counterexamples(data: Any, where: str) -> list[Any]:  # noqa: ANN401 - JSON
     reports = data["obligations"]
     if not isinstance(reports, list) or not all(isinstance(one, dict) for one in reports):
         raise InputError(f"{where}: 'obligations' is not a list of objects")
-    return [one["counterexample"] for one in reports if one.get("counterexample")]
+    if not all("counterexample" in one for one in reports):
+        raise InputError(f"{where}: an obligation of a report has a 'counterexample', or null")
+    return [one["counterexample"] for one in reports if one["counterexample"]]
 
 
 def _is_version_1(data: Mapping[str, Any], where: str) -> None:
-    if data.get("schema_version") != 1:
+    if repr(data.get("schema_version")) != "1":
         raise InputError(f"{where}: schema_version {data.get('schema_version')} is not 1")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .errors import ModelError
 from .function import Source
 from .terms import Bool, Int, all_of
 from .text import render
@@ -20,6 +21,14 @@ class Bound:
     hi: int | Int | None
     enforced: bool
     source: Source
+
+    def __post_init__(self) -> None:
+        """Refuse an `enforced` that is only true or false by accident."""
+        given: object = self.enforced
+        if not isinstance(given, bool):
+            raise ModelError(f"enforced is True or False, got {given!r}")
+        if not isinstance(self.quantity, Int):
+            raise ModelError(f"a bound is about an integer term, got {self.quantity!r}")
 
     @property
     def holds(self) -> Bool:
@@ -39,6 +48,12 @@ class Envelope:
     """Bounds that hold together. A proof under a declared-only bound is conditional on it."""
 
     bounds: tuple[Bound, ...]
+
+    def __post_init__(self) -> None:
+        """Refuse what is not a tuple of bounds: a forgotten comma makes one bound of it."""
+        given: object = self.bounds
+        if not isinstance(given, tuple) or not all(isinstance(one, Bound) for one in given):
+            raise ModelError(f"an envelope takes a tuple of bounds, got {given!r}")
 
     @property
     def admits(self) -> Bool:

@@ -12,7 +12,7 @@ class RouteproofError(Exception):
 
     def __str__(self) -> str:
         """One line: the message, then the code that `routeproof explain` takes."""
-        return f"{super().__str__()} [{self.code}]"
+        return f"{' '.join(super().__str__().split())} [{self.code}]"
 
 
 class ModelError(RouteproofError, TypeError):

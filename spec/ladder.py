@@ -25,6 +25,12 @@ class Rung:
     guard: Bool
     runs: bool = True
 
+    def __post_init__(self) -> None:
+        """Refuse a guard that is the same for every state by accident."""
+        given: object = self.guard
+        if not isinstance(given, Bool):
+            raise ModelError(f"the guard of {self.outcome!r} is no condition, got {given!r}")
+
 
 @dataclass(frozen=True, slots=True)
 class Ladder:

@@ -73,7 +73,9 @@ class Claim:
         ):
             _require(isinstance(parts, Mapping), f"a mapping of names to {what}")
             for name, part in parts.items():
-                _require(isinstance(name, str), f"{name!r}: names are texts")
+                given: object = name
+                is_line = isinstance(given, str) and given.isprintable()
+                _require(is_line, f"{name!r}: names are printable texts")
                 _require(isinstance(part, kinds), f"{name!r} is {part!r}, not {what}")
         if not self.goals:
             raise ModelError("a claim without a goal would hold of anything")
@@ -115,6 +117,11 @@ class Rows:
     package: str
     resource: str
 
+    def __post_init__(self) -> None:
+        """Refuse what is not three names."""
+        for name in (self.function, self.package, self.resource):
+            _require(isinstance(name, str), f"{name!r}: Rows takes three names")
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:
@@ -151,6 +158,7 @@ class Obligation:
         """Refuse ids that cannot be globbed and expectations that are failures."""
         _require(isinstance(self.id, str), f"the id {self.id!r} is not a text")
         _require(isinstance(self.title, str), f"{self.id}: the title is not a text")
+        _require(self.title.isprintable(), f"{self.id}: the title is not one printable line")
         _require(isinstance(self.note, str), f"{self.id}: the note is not a text")
         _require(isinstance(self.source, Source), f"{self.id}: the source is not a Source")
         if not _ID.fullmatch(self.id):

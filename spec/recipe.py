@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .errors import ModelError
-from .terms import TRUE, Bool, Enum, EnumSort, Int, align_up, all_of, integer, ite
+from .terms import TRUE, Bool, Enum, EnumSort, Int, align_up, all_of, boolean, integer, ite
 
 __all__ = ["SIZE_MAX", "Check", "Checks", "Recipe", "Region", "status_sort"]
 
@@ -69,7 +69,7 @@ class Checks:
 
     def require(self, needs: Bool, failure: str, *, when: Bool = TRUE) -> None:
         """Fail with `failure` unless the condition holds (where the check is performed)."""
-        self._checks.append(Check(when, needs, self._sort[failure]))
+        self._checks.append(Check(boolean(when), boolean(needs), self._sort[failure]))
 
     def adopt(self, status: Enum, *, when: Bool = TRUE) -> None:
         """Fail as a part computed before did, if it did."""

@@ -158,7 +158,6 @@ def _limit(value: int) -> str:
 
 
 _MOST_MEMBERS = 127
-_MOST_BITS = 10_000  # about 3,000 digits, which Python and every solver still read and write
 
 
 @dataclass(frozen=True, slots=True)
@@ -513,8 +512,6 @@ def integer(value: object) -> Int:
     if isinstance(value, Int):
         return value
     if isinstance(value, int) and not isinstance(value, bool):
-        if value.bit_length() > _MOST_BITS:
-            raise ModelError(f"a constant of {value.bit_length():,} bits: at most {_MOST_BITS:,}")
         return _intern(Int, Op.CONST, (), int(value))
     raise ModelError(f"expected an int or Int term, got {value!r}")
 
@@ -547,6 +544,12 @@ def _named(name: object) -> str:
     return name
 
 
+def _width(width: Width) -> Width:
+    if width not in (32, 64) or isinstance(width, float):
+        raise ModelError(f"floats have 32 or 64 bits, not {width!r}")
+    return width
+
+
 def symbol_int(name: str, domain: IntDomain | None = None) -> Int:
     """An integer variable."""
     if domain is not None and not isinstance(domain, IntDomain):
@@ -566,7 +569,7 @@ def symbol_enum(name: str, sort: EnumSort) -> Enum:
 
 def symbol_float(name: str, width: Width) -> Float:
     """A float variable; NaN, infinities and -0.0 are in its domain."""
-    return _intern(Float, Op.SYMBOL, (), _named(name), width)
+    return _intern(Float, Op.SYMBOL, (), _named(name), _width(width))
 
 
 _FOLD: dict[Op, Callable[[int, int], int]] = {
@@ -626,7 +629,7 @@ def ceil_div(value: Int | int, divisor: Int | int) -> Int:
 
 
 def align_up(value: Int | int, alignment: Int | int) -> Int:
-    """The smallest multiple of `alignment` that is at least `value`; 0 for a zero alignment."""
+    """`ceil_div(value, alignment) * alignment`: for a positive alignment, the next multiple."""
     return _arith(Op.ALIGN_UP, integer(value), integer(alignment))
 
 
@@ -704,7 +707,7 @@ def ite(condition: Bool | bool, then: Term | int, otherwise: Term | int) -> Term
 
 def to_float(value: Int | int, width: Width) -> Float:
     """The integer rounded to the nearest float of the width (ties to even; too large: infinity)."""
-    return _intern(Float, Op.TO_FLOAT, (integer(value),), None, width)
+    return _intern(Float, Op.TO_FLOAT, (integer(value),), None, _width(width))
 
 
 def widen(value: Float) -> Float:
@@ -758,6 +761,9 @@ def _search(node_type: type[T], op: Op, args: tuple[Term, ...], name: str, sort:
 
 def _variable(name: str, at_most: int) -> Int:
     """A variable that no other search has, until its search is built and can name it."""
+    most: object = at_most
+    if not isinstance(most, int) or isinstance(most, bool):
+        raise ModelError(f"{name!r}: at_most is the number of candidates, got {most!r}")
     return _intern(
         Int, Op.BOUND, (), f"{_named(name)} {next(_serial)}", None, IntDomain(1, at_most)
     )

@@ -7,6 +7,7 @@ before every symbol keeps it apart from the theories' own names, which solvers l
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import cast
@@ -81,8 +82,8 @@ def _labels(nodes: Sequence[Term]) -> _Labels:
     sorts = dict.fromkeys(node.sort for node in nodes if isinstance(node.sort, EnumSort))
     labels: dict[EnumSort, str] = {}
     for sort in sorted(sorts, key=lambda sort: (sort.name, sort.members)):
-        same = sum(other.name == sort.name for other in labels)
-        labels[sort] = f"{sort.name}:{same}" if same else sort.name
+        names = itertools.chain([sort.name], map(f"{sort.name}:{{}}".format, itertools.count(1)))
+        labels[sort] = next(name for name in names if name not in labels.values())
     return labels
 
 

@@ -38,6 +38,7 @@ CLAIMS = {
     "marks": 'open("ran", "w").close() or Claim(heads > 0)',
     "deep": f"Claim(align_up({NESTED.format(1_500)}, 8) <= 1_504)",
     "deeper": f"Claim(align_up({NESTED.format(9_000)}, 8) <= 9_008)",
+    "long": 'Claim(a <= 2**9000, shows={"square": a * a})',
     "exits": "sys.exit(0)",
     "stops": "(_ for _ in ()).throw(GeneratorExit)",
     "prints": 'print("hello") or Claim(heads > 0)',

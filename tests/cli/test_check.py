@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+from pathlib import Path
 
 import pytest
 
@@ -45,6 +46,7 @@ def test_the_exit_status_says_how_the_run_went(own, call, expected, status):
         (["--output", "jsno=report"], "unknown format 'jsno'; did you mean 'json'?"),
         (["--output", "json=."], "cannot write ."),
         (["--output", "one", "--output", "json=./one"], "one is given twice"),
+        (["--output", "own.py"], "a report is no .py file"),
         *(
             (["--timeout", word], "Invalid value for '--timeout'")
             for word in ("nan", "inf", "1e300")
@@ -109,6 +111,26 @@ def test_a_locale_without_the_marks_is_no_error(own, routeproof):
     done = routeproof("check", own(holds="proved"), PYTHONIOENCODING="ascii")
     assert (done.returncode, done.stderr) == (0, "")
     assert "? proved    own.holds" in done.stdout
+
+
+def test_integers_of_any_length_are_written(own, call):
+    """In the text and in JSON, beyond what Python writes by default."""
+    path = own(long="refuted")
+    code, out, _ = call("check", path, "--format", "json")
+    (one,) = json.loads(out, parse_int=str)["obligations"]
+    assert code == 0
+    assert len(one["counterexample"]["shows"]["square"]) > 5_000
+    code, out, _ = call("explain", "own.long", path)
+    assert code == 0
+    assert len(out) > 5_000
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")
+def test_a_report_that_does_not_fit_is_named(own, call):
+    """With the file, not only what the system says."""
+    code, _, err = call("check", own(holds="proved"), "--output", "text=/dev/full")
+    assert code == 2
+    assert err.startswith("routeproof: /dev/full: ")
 
 
 def test_a_linked_report_stays_a_link(own, call, tmp_path):

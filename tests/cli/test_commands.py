@@ -180,6 +180,8 @@ _SAVED = {"schema_version": 1, "obligation": "own.fails", "state": _STATE}
         ({"obligations": []}, "needs 'schema_version'"),
         ({"schema_version": 9, "obligations": []}, "schema_version 9 is not 1"),
         ({"schema_version": 1, "obligations": [5, None]}, "not a list of objects"),
+        ({**_SAVED, "schema_version": True}, "schema_version True is not 1"),
+        ({"schema_version": 1, "obligations": [{}]}, "has a 'counterexample'"),
         ({"schema_version": 1, "obligations": {}}, "not a list of objects"),
         ({"schema_version": 1, "obligations": [{"counterexample": 3}]}, "needs 'schema_version'"),
     ],

@@ -34,6 +34,7 @@ from routeproof.spec.terms import (
     ceil_div,
     first,
     float32,
+    float64,
     free_symbols,
     implies,
     ite,
@@ -152,6 +153,13 @@ def test_the_sign_of_zero_is_found():
     goal = implies(number == other, any_of(one / number == one / other, other != float32(0.0)))
     state = decide(goal).counterexample.state
     assert {math.copysign(1, state["number"]), math.copysign(1, state["other"])} == {-1.0, 1.0}
+
+
+def test_a_negative_zero_is_away_from_rest():
+    """Its sign tells, so it is shown."""
+    x64 = symbol_float("x64", 64)
+    claim = Claim(float64(1.0) / x64 == float64(math.inf), {"zero": x64 == float64(0.0)})
+    assert decide(claim).counterexample.moved == ("x64",)
 
 
 def test_multiples_are_respected():

@@ -6,9 +6,11 @@ from routeproof.spec.envelope import Bound, Envelope
 from routeproof.spec.errors import ModelError
 from routeproof.spec.function import Source
 from routeproof.spec.interpret import evaluate
-from routeproof.spec.obligation import Claim, Obligation, Verdict, obligation
+from routeproof.spec.ladder import Rung
+from routeproof.spec.obligation import Claim, Obligation, Rows, Verdict, obligation
 from routeproof.spec.phase import Phases
-from routeproof.spec.terms import IntDomain, symbol_int
+from routeproof.spec.recipe import Checks, status_sort
+from routeproof.spec.terms import EnumSort, IntDomain, first, symbol_float, symbol_int, to_float
 
 X, Y = symbol_int("x"), symbol_int("y")
 SOURCE = Source("kernel.cc", "Size", "r1")
@@ -89,6 +91,33 @@ def test_what_nothing_enforces_is_named():
     assert Envelope((declared, enforced)).declared_only == (declared,)
     assert "declared only" in str(declared)
     assert "enforced" in str(enforced)
+
+
+AUTHORS_MISTAKES = {
+    "a bound that is enforced, more or less": lambda: Bound(X, 0, 5, "no", SOURCE),
+    "a bound of a condition": lambda: Bound(X > 0, 0, 5, enforced=True, source=SOURCE),
+    "a forgotten comma": lambda: Envelope(Bound(X, 0, 5, enforced=True, source=SOURCE)),
+    "a guard that is always true": lambda: Rung("a", guard=True),
+    "a check that is always met": lambda: Checks(status_sort("o")).require(needs=1, failure="o"),
+    "rows of nowhere": lambda: Rows(3, None, []),
+    "half a float": lambda: to_float(X, 16),
+    "a float of a text": lambda: symbol_float("x", "32"),
+    "a search without end": lambda: first("c", X, lambda c: c > 1, otherwise=0, at_most=None),
+    "no members": lambda: EnumSort("s", ()),
+    "a member twice": lambda: EnumSort("s", ("a", "a")),
+    "too many members": lambda: EnumSort("s", tuple(map(str, range(200)))),
+    "half a bound": lambda: IntDomain(0, 1.5),
+    "a title of two lines": lambda: _obligation(title="one\ntwo"),
+    "a label of two lines": lambda: Claim(X > 0, shows={"one\ntwo": X}),
+}
+
+
+@pytest.mark.parametrize("make", AUTHORS_MISTAKES.values(), ids=AUTHORS_MISTAKES)
+def test_mistakes_are_told_where_they_are_made(make):
+    """In one line, not by a traceback from inside an engine."""
+    with pytest.raises(ModelError) as caught:
+        make()
+    assert "\n" not in str(caught.value)
 
 
 def test_phases_know_gaps_and_overlaps():

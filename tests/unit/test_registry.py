@@ -121,7 +121,7 @@ def test_a_file_that_prints_leaves_standard_output_alone(write, capsys):
 def test_a_file_that_is_not_there_or_is_empty(write, tmp_path):
     """Neither passes as a book without fault."""
     assert "nowhere.py: no such file" in message(tmp_path / "nowhere.py")
-    assert "no such file" in message(tmp_path)
+    assert "not a file" in message(tmp_path)
     assert "no obligation in" in message(write(""))
 
 

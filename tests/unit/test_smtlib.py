@@ -208,6 +208,15 @@ def test_enums_of_one_name_stay_apart():
     assert both(*conditions, first_status != "overflow") == ("unsat", "unsat")
 
 
+def test_an_enum_may_have_the_name_that_tells_others_apart():
+    """Two of one name, and a third called as the second would be."""
+    sorts = [EnumSort("a", ("x", "y")), EnumSort("a", ("x", "y", "z")), EnumSort("a:1", ("x", "y"))]
+    one, two, three = (symbol_enum(f"s{index}", sort) for index, sort in enumerate(sorts))
+    conditions = [two == "x", three == "y"]
+    assert both(*conditions, one == "x") == ("sat", "sat")
+    assert both(*conditions, one != "x", one != "y") == ("unsat", "unsat")
+
+
 def test_an_enum_may_have_the_name_of_a_sort():
     """`Int` is a type of the solver and a fine name for an enum."""
     kind = symbol_enum("kind", EnumSort("Int", ("wide", "narrow")))

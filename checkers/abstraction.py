@@ -81,6 +81,9 @@ def _is_empty(interval: Interval) -> bool:
 
 
 def _limits(part: Term) -> Iterator[tuple[str, int | None, int | None]]:
+    if part.op is Op.OR:
+        yield from _choice(part)
+        return
     negated = part.op is Op.NOT
     relation = part.args[0] if negated else part
     if relation.op not in (Op.EQ, Op.LT, Op.LE):
@@ -102,6 +105,18 @@ def _limits(part: Term) -> Iterator[tuple[str, int | None, int | None]]:
                 yield one.name, value + strict, None
             else:
                 yield one.name, None, value - strict
+
+
+def _choice(part: Term) -> Iterator[tuple[str, int | None, int | None]]:
+    """The ends of the values that a disjunction offers for one symbol."""
+    if any(one.op is not Op.EQ or not isinstance(one.args[0], Int) for one in part.args):
+        return
+    symbols = {one.args[0] for one in part.args}
+    if len(symbols) == 1 and all(one.args[1].op is Op.CONST for one in part.args):
+        (symbol,) = symbols
+        if symbol.op is Op.SYMBOL:
+            values = [cast("int", one.args[1].value) for one in part.args]
+            yield symbol.name, min(values), max(values)
 
 
 def abstract(roots: Sequence[Term], box: Mapping[str, Interval]) -> Abstraction:

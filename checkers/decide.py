@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
+from routeproof.spec.derivation import pack
 from routeproof.spec.interpret import State, Value
 from routeproof.spec.obligation import Claim, Verdict
 from routeproof.spec.terms import (
@@ -30,6 +31,7 @@ from routeproof.spec.terms import (
 from routeproof.spec.text import render
 
 from .abstraction import abstract, box_of
+from .calculus import Calculus, compares_sizes
 from .counterexample import Counterexample, Replayer, rest_value
 from .minimise import Minimiser
 from .normalise import normalise, push_negations, specialise, split
@@ -111,6 +113,9 @@ class _Claim:
         """Vacuity, then the goal; a claim without inputs has one state only."""
         if not self._replayer.symbols and self._options.engine != "sampling":
             return self._evaluated()
+        derived = self._derived() if self._options.engine == "auto" else None
+        if isinstance(derived, Decision):
+            return derived
         admitted = self._search(_normal(self._conditions), self._replayer.admits)
         if admitted.state == "none":
             return self._decision(
@@ -129,6 +134,24 @@ class _Claim:
             case state:
                 shown = self._minimised(state)
                 return self._decision(Verdict.REFUTED, failing, counterexample=shown)
+
+    def _derived(self) -> Decision | None:
+        """The claim as proved by the monotone calculus; what it leaves is left to the solver."""
+        if not compares_sizes(self._claim.goals.values()):
+            return None
+        goals = tuple(self._claim.goals.values())
+        calculus = Calculus(self._conditions, goals)
+        if not calculus.witnesses.states:
+            return None
+        steps, parts = calculus.derive()
+        if None in steps:
+            left = [part for part, step in zip(parts, steps, strict=True) if step is None]
+            self._goal = all_of(*left) if len(left) < len(parts) else self._goal
+            return None
+        proof = [pack(step, calculus.names) for step in steps if step]
+        outcome = _Outcome("none", "calculus")
+        witness = self._replayer.completed(calculus.witnesses.states[0])
+        return self._decision(Verdict.PROVED, outcome, witness=witness, proof=proof)
 
     def _evaluated(self) -> Decision:
         """The verdict on the only state there is."""
@@ -178,7 +201,7 @@ class _Claim:
             return replace(decision, verdict=Verdict.DISAGREEMENT, reason=reason)
         return decision
 
-    def _decision(
+    def _decision(  # noqa: PLR0913 - what a decision says
         self,
         verdict: Verdict,
         outcome: _Outcome,
@@ -186,6 +209,7 @@ class _Claim:
         reason: str = "",
         counterexample: Counterexample | None = None,
         witness: State | None = None,
+        proof: Sequence[object] = (),
     ) -> Decision:
         envelope, box = self._claim.envelope, self._box
         return Decision(
@@ -202,6 +226,7 @@ class _Claim:
                 "queries": len(outcome.queries),
                 "stands_for": list(outcome.stands_for),
                 "admitted_state": witness,
+                "derivation": list(proof),
             },
             enforced=not envelope.declared_only if envelope else None,
         )

@@ -55,7 +55,7 @@ _ROUNDED: dict[Op, Callable[..., float]] = {
 }
 
 
-class _Concrete:
+class Concrete:
     """The algebra of Python values."""
 
     def constant(self, node: Term) -> Value:
@@ -85,7 +85,7 @@ class _Concrete:
 
 def compile_terms(terms: Sequence[Term]) -> Program[Value]:
     """A function from a state (a value per symbol name) to a value per term."""
-    return Program(terms, _Concrete())
+    return Program(terms, Concrete())
 
 
 def evaluate(term: Term, state: State) -> Value:

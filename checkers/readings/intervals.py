@@ -28,7 +28,7 @@ from routeproof.spec.terms import (
     topological,
 )
 
-__all__ = ["Interval", "intervals", "prune"]
+__all__ = ["Interval", "Ranges", "intervals", "prune"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,34 @@ def intervals(
         if isinstance(node, Int):
             found[node] = _range(node, found, box or {})
     return {node: Interval(_closed(lo), _closed(hi)) for node, (lo, hi) in found.items()}
+
+
+class Ranges:
+    """The range of one node after another over one box, each computed once."""
+
+    def __init__(self, box: Mapping[str, Interval]) -> None:
+        """Nothing is computed before it is asked for."""
+        self._box = box
+        self._found: dict[Term, _Ends] = {}
+
+    def of(self, term: Int) -> Interval:
+        """The range of the term."""
+        if term not in self._found:
+            self._extend(term)
+        lo, hi = self._found[term]
+        return Interval(_closed(lo), _closed(hi))
+
+    def _extend(self, term: Int) -> None:
+        stack: list[Int] = [term]
+        while stack:
+            node = stack[-1]
+            args = node.args[1:] if node.op is Op.ITE else node.args
+            needed = [one for one in args if isinstance(one, Int) and one not in self._found]
+            if needed:
+                stack.extend(needed)
+            else:
+                self._found[node] = _range(node, self._found, self._box)
+                stack.pop()
 
 
 def prune(

@@ -48,6 +48,7 @@ from .split import kv_blocks, split_ceiling
 from .xqa import append_transients, vector_bytes
 
 __all__ = [
+    "Aggregate",
     "BoundsOutput",
     "RouteBound",
     "State",
@@ -253,7 +254,15 @@ def _valid(bounds: BoundsProblem) -> Bool:
     )
 
 
-def aggregate(bounds: BoundsProblem) -> BoundsOutput:
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """The output, and the condition under which it promises anything: that its status is `ok`."""
+
+    output: BoundsOutput
+    ok: Bool
+
+
+def aggregate(bounds: BoundsProblem) -> Aggregate:
     """The bound (bytes) with its status, and the routes that it covers."""
     reachable = bounds.reachable_backends
     checks = Checks(STATUS)
@@ -276,13 +285,14 @@ def aggregate(bounds: BoundsProblem) -> BoundsOutput:
         sized[step.backend] = any_of(sized[step.backend], counted)
     # No head size of XQA's lies within the bound: this replaces even an earlier error of a route.
     too_small = all_of(started, reachable.has("xqa"), bounds.head_size_bound < XQA_HEAD_SIZES[0])
-    return BoundsOutput(
+    output = BoundsOutput(
         status=ite(too_small, STATUS["unavailable"], checks.status),
         total_workspace_bytes=total,
         persistent_prepack_bytes=ite(prepacks, persistent, 0),
         initialization_scratch_bytes=ite(prepacks, scratch, 0),
         sized_backends=EnumSet(AGGREGATE_BACKEND, sized),
     )
+    return Aggregate(output, all_of(~too_small, checks.ok))
 
 
 def function() -> Function:
@@ -297,5 +307,5 @@ def function() -> Function:
             "07a61dfa and later",
         ),
         inputs,
-        {"out": aggregate(inputs.bounds)},
+        {"out": aggregate(inputs.bounds).output},
     )

@@ -1,0 +1,1 @@
+"""A million Flash routes at a time: NumPy columns against a scalar loop in C, on one core."""

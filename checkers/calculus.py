@@ -1,0 +1,601 @@
+"""Monotone calculus: `s <= t` from the way in which the two are built, rule by rule.
+
+A bound compares a size with the same size at the ends of an envelope. Both are made of the same
+sums, products, paddings and choices, so the comparison falls apart into comparisons of their
+parts, down to facts that the claim assumes. Nothing is searched for in numbers, so the size of the
+envelope does not matter. Every success carries its derivation, which `certify` checks again; every
+failure is `None`, and says nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import cast
+
+from routeproof.spec.derivation import Digests, Rule, Step
+from routeproof.spec.terms import (
+    TRUE,
+    Bool,
+    Int,
+    Op,
+    Term,
+    all_of,
+    free_symbols,
+    integer,
+    topological,
+)
+
+from .facts import Facts, sides
+from .polynomials import Monomial, Polynomial, Polynomials, difference, is_whole, product, without
+from .readings.intervals import prune
+from .witnesses import Witnesses
+
+__all__ = ["Calculus", "compares_sizes"]
+
+_MOST_STEPS = 3_000
+_MOST_CASES = 2
+_MOST_TRIED = 3
+_FEW_STEPS = 2
+_MOST_FAILED = 4
+_DEEPEST = 60
+
+_Pair = tuple[Int, Int]
+_Place = tuple[int, Monomial, Int]
+
+
+class Calculus:
+    """Derivations under one set of conditions."""
+
+    def __init__(self, conditions: Sequence[Bool], goals: Sequence[Bool]) -> None:
+        """Take the conditions apart once; every goal is derived from the same facts."""
+        given = Facts(conditions)
+        box, flags = given.box, given.flags
+        simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), box, flags))
+        self._root = Facts((*flags, *simple[: len(conditions)]), box=box)
+        self.goals = simple[len(conditions) :]
+        self.witnesses = Witnesses(conditions, goals, given)
+        self.names = Digests()
+        self._polynomials = Polynomials(self.names)
+        self._proved: dict[_Pair, list[tuple[Facts, Step]]] = {}
+        self._failed: set[tuple[Facts, Int, Int]] = set()
+        self._open: set[tuple[Facts, Int, Int]] = set()
+        self._verdicts: dict[tuple[Facts, Bool], Step | None] = {}
+        self._other_tests = _tests(all_of(*simple))
+        self._related: dict[Term, frozenset[Int]] = {}
+        self._shapes: dict[Term, int] = {}
+        self.steps = 0
+
+    def derive(self) -> tuple[list[Step | None], list[Bool]]:
+        """A derivation of each part of the goals, None where none was found; and the parts."""
+        parts = [part for goal in self.goals for part in _parts(goal)]
+        found: list[Step | None] = []
+        for part in parts:
+            self.steps = 0
+            failed = found.count(None)
+            found.append(None if failed >= _MOST_FAILED else self._derived(part))
+        return found, parts
+
+    def _derived(self, part: Bool) -> Step | None:
+        return self._in_cases(part, self._root, _MOST_CASES)
+
+    def _in_cases(self, goal: Bool, facts: Facts, left: int) -> Step | None:
+        """The goal, or else the goal where a condition holds and where it fails."""
+        if (step := self._holds(goal, facts)) or not left:
+            return step
+        for test in dict.fromkeys((*_tests(goal), *self._other_tests)):
+            if facts.knows(test) or facts.refutes(test):
+                continue
+            one = self._in_cases(goal, facts.with_also(test), left - 1)
+            two = one and self._in_cases(goal, facts.with_also(~test), left - 1)
+            if one and two:
+                return Step(Rule.CASES, (test,), (one, two))
+        return None
+
+    # Conditions
+
+    def _holds(self, goal: Bool, facts: Facts) -> Step | None:
+        key = (facts, goal)
+        if key not in self._verdicts:
+            self._verdicts[key] = None  # not known while it is being found out
+            self._verdicts[key] = self._found(goal, facts)
+        return self._verdicts[key]
+
+    def _found(self, goal: Bool, facts: Facts) -> Step | None:
+        if facts.contradictory:
+            return Step(Rule.ABSURD)
+        if goal is TRUE or facts.knows(goal):
+            return Step(Rule.FACT)
+        positive = goal.args[0] if goal.op is Op.NOT else goal
+        if positive.op in (Op.AND, Op.OR):
+            parts = cast("tuple[Bool, ...]", positive.args)
+            signed = tuple(~part for part in parts) if goal.op is Op.NOT else parts
+            every = (positive.op is Op.AND) is (goal.op is not Op.NOT)
+            return self._every(signed, facts) if every else self._some(signed, facts)
+        if not isinstance((*positive.args, goal)[0], Int):
+            return None
+        if positive.op is Op.EQ:
+            return self._equal(goal, facts)
+        return self._all(Rule.ORDER, (), [sides(goal)], facts)
+
+    def _every(self, parts: Sequence[Bool], facts: Facts) -> Step | None:
+        premises = []
+        for part in parts:
+            premise = self._holds(part, facts)
+            if premise is None:
+                return None
+            premises.append(premise)
+        return Step(Rule.ALL, (), tuple(premises))
+
+    def _some(self, parts: Sequence[Bool], facts: Facts) -> Step | None:
+        """One part, where the others fail."""
+        for index in reversed(range(len(parts))):
+            others = all_of(*(~part for at, part in enumerate(parts) if at != index))
+            premise = self._holds(parts[index], facts.with_also(others))
+            if premise:
+                return Step(Rule.ANY, (index,), (premise,))
+        return None
+
+    def _equal(self, goal: Bool, facts: Facts) -> Step | None:
+        left, right = cast("_Pair", (goal.args[0] if goal.op is Op.NOT else goal).args)
+        if goal.op is Op.EQ:
+            return self._all(Rule.EQUAL, (), [(left, right), (right, left)], facts)
+        for index, (low, high) in enumerate(((left, right), (right, left))):
+            if step := self._all(Rule.APART, (index,), [(low + 1, high)], facts):
+                return step
+        return None
+
+    def _decided(self, condition: Bool, facts: Facts) -> tuple[bool, Step] | None:
+        """Whether the condition is derived to hold, or to fail."""
+        for value, goal in ((True, condition), (False, ~condition)):
+            if step := self._holds(goal, facts):
+                return value, step
+        return None
+
+    # Comparisons
+
+    def _at_most(self, left: Int, right: Int, facts: Facts) -> Step | None:
+        """A derivation of `left <= right`."""
+        if left is right:
+            return Step(Rule.SAME)
+        low, high = facts.range_of(left).hi, facts.range_of(right).lo
+        if low is not None and high is not None and low <= high:
+            return Step(Rule.RANGE)
+        for place, step in self._proved.get((left, right), ()):
+            if facts.extends(place):
+                return step
+        if not self._is_plausible(left, right) or self.witnesses.refutes(left, right, facts):
+            return None
+        key = (facts, left, right)
+        if key in self._failed or key in self._open or len(self._open) > _DEEPEST:
+            return None
+        self.steps += 1
+        if self.steps > _MOST_STEPS:
+            return None
+        self._open.add(key)
+        found = next((step for step in self._ways(left, right, facts) if step), None)
+        self._open.remove(key)
+        if found:
+            self._proved.setdefault((left, right), []).append((facts, found))
+        else:
+            self._failed.add(key)
+        return found
+
+    def _all(
+        self, rule: Rule, choices: tuple[object, ...], pairs: Sequence[_Pair], facts: Facts
+    ) -> Step | None:
+        """The rule, if each of the comparisons that it rests on is derived."""
+        premises = []
+        for left, right in pairs:
+            premise = self._at_most(left, right, facts)
+            if premise is None:
+                return None
+            premises.append(premise)
+        return Step(rule, choices, tuple(premises))
+
+    def _ways(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """The rules that may apply, the cheapest first."""
+        yield from self._by_choice(left, right, facts)
+        yield from self._by_extremes(left, right, facts)
+        yield from self._by_rounding(left, right, facts)
+        if right.op is Op.CONST:
+            yield from self._by_facts(left, right, facts)
+        if {left.op, right.op} & {Op.ADD, Op.SUB, Op.MUL, Op.ALIGN_UP, Op.ITE}:
+            yield from self._by_parts(left, right, facts)
+        if right.op is not Op.CONST:
+            yield from self._by_facts(left, right, facts)
+
+    def _by_choice(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """If-then-else: the branch that is known to be taken, or both beside each other."""
+        for side, term in enumerate((left, right)):
+            if term.op is Op.ITE and (known := self._decided(cast("Bool", term.args[0]), facts)):
+                value, why = known
+                chosen = cast("Int", term.args[1 if value else 2])
+                pair = (chosen, right) if side == 0 else (left, chosen)
+                premise = self._at_most(*pair, facts)
+                yield premise and Step(Rule.CHOSEN, (side, int(value)), (why, premise))
+                return
+        if left.op is right.op is Op.ITE:
+            one, two = cast("tuple[Bool, Bool]", (left.args[0], right.args[0]))
+            pairs = list(zip(_ints(left)[1:], _ints(right)[1:], strict=True))
+            crossed = [(_ints(left)[2], _ints(right)[1]), (_ints(left)[1], _ints(right)[2])]
+            for index, (low, high) in enumerate(((one, two), (two, one))):
+                if low is high and index:
+                    return
+                why = self._implies(low, high, facts)
+                extra = [crossed[index]] if low is not high else []
+                both = why and self._all(Rule.GUARDED, (), [*pairs, *extra], facts)
+                if why and both:
+                    yield Step(Rule.GUARDED, (index,), (why, *both.premises))
+        for side, term in enumerate((left, right)):
+            if term.op is Op.ITE:
+                pairs = [(one, right) if side == 0 else (left, one) for one in _ints(term)[1:]]
+                yield self._all(Rule.EITHER, (side,), pairs, facts)
+
+    def _implies(self, one: Bool, two: Bool, facts: Facts) -> Step | None:
+        """A derivation that the first condition holds only where the second does."""
+        if one is two:
+            return Step(Rule.SAME)
+        if one.op is two.op and one.op in (Op.LT, Op.LE) and isinstance(one.args[0], Int):
+            (low, high), (lower, higher) = _ints(one), _ints(two)
+            return self._all(Rule.WIDER, (), [(lower, low), (high, higher)], facts)
+        if one.op is two.op is Op.NOT:
+            return self._implies(cast("Bool", two.args[0]), cast("Bool", one.args[0]), facts)
+        if one.op is two.op and one.op in (Op.AND, Op.OR) and len(one.args) == len(two.args):
+            pairs = zip(
+                cast("tuple[Bool, ...]", one.args), cast("tuple[Bool, ...]", two.args), strict=True
+            )
+            premises = [self._implies(*pair, facts) for pair in pairs]
+            if all(premises):
+                return Step(Rule.WIDER, (), cast("tuple[Step, ...]", tuple(premises)))
+        return None
+
+    def _by_extremes(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """Minimum and maximum, on the side where one argument is enough or all are needed."""
+        if left.op is Op.MAX:
+            yield self._all(Rule.GREATEST_LEFT, (), [(one, right) for one in _ints(left)], facts)
+        if right.op is Op.MIN:
+            yield self._all(Rule.LEAST_RIGHT, (), [(left, one) for one in _ints(right)], facts)
+        if left.op is Op.MIN:
+            for index, one in enumerate(_ints(left)):
+                yield self._all(Rule.LEAST_LEFT, (index,), [(one, right)], facts)
+        if right.op is Op.MAX:
+            for index in (1, 0):
+                pair = (left, _ints(right)[index])
+                yield self._all(Rule.GREATEST_RIGHT, (index,), [pair], facts)
+        if left.op is Op.FIRST:
+            limit, *_, otherwise = left.args
+            last = (cast("Int", limit), integer(cast("int", left.value)))
+            for index, one in enumerate(last):
+                pairs = [(one, right), (integer(1), right), (cast("Int", otherwise), right)]
+                yield self._all(Rule.SEARCH, (index,), pairs, facts)
+
+    def _by_rounding(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """Quotients and multiples."""
+        quotients = (Op.FLOOR_DIV, Op.CEIL_DIV)
+        if left.op is right.op and left.op in (*quotients, Op.ALIGN_UP):
+            (one, by), (two, over) = _ints(left), _ints(right)
+            grows = left.op in quotients and facts.at_least(one, 0)
+            if facts.at_least(over, 1) and (by is over or grows):
+                yield self._all(Rule.QUOTIENT, (), [(one, two), (over, by)], facts)
+        if left.op in quotients:
+            value, by = _ints(left)
+            if facts.at_least(value, 0) and facts.at_least(by, 1):
+                yield self._all(Rule.ROUNDED, (), [(value, right)], facts)
+        if right.op is Op.MUL and right.args[0].op is Op.FLOOR_DIV:
+            (value, step), times = _ints(cast("Int", right.args[0])), right.args[1]
+            if step is times and facts.at_least(step, 1) and facts.knows(left % step == 0):
+                yield self._all(Rule.MULTIPLE, (), [(left, value)], facts)
+
+    def _by_facts(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """Something between the two, of which a fact knows that it is above or below."""
+        for middle in facts.above(left):
+            yield self._all(Rule.BELOW, (middle,), [(middle, right)], facts)
+        if right.op is Op.CONST and left.op is Op.CONST:
+            return
+        below: list[tuple[Int, tuple[Bool, ...], int]] = [
+            *((middle, (), 0) for middle in facts.below(right)),
+            *facts.conditionally_below(right),
+        ]
+        gaps = [self.witnesses.gap(left, middle, facts) for middle, *_ in below]
+        possible = [at for at, gap in enumerate(gaps) if gap < math.inf]
+        shape = self._shape(left)
+
+        def unlike(at: int) -> tuple[bool, tuple[int, int], float]:
+            middle = below[at][0]
+            return self._shape(middle) != shape, self._distance(left, middle), gaps[at]
+
+        near = sorted(possible, key=gaps.__getitem__)[:_MOST_TRIED]
+        chosen = [*heapq.nsmallest(_MOST_TRIED, possible, key=unlike), *near]
+        for middle, clause, index in (below[at] for at in dict.fromkeys(chosen)):
+            others = [~part for at, part in enumerate(clause) if at != index]
+            premise = self._at_most(left, middle, facts)
+            if premise and (why := self._every(others, facts)):
+                choices = (middle, tuple(others))
+                yield Step(Rule.ABOVE, choices, (premise, *why.premises))
+        if left.op is Op.CONST:
+            for middle in facts.not_below(cast("int", left.value)):
+                yield self._all(Rule.BELOW, (middle,), [(middle, right)], facts)
+
+    # Sums of products
+
+    def _expand(self, term: Int) -> Polynomial:
+        return self._polynomials.expand(term)
+
+    def _unlike(self, one: Monomial, two: Monomial) -> tuple[float, int]:
+        """How little two products look alike: by the symbols behind them, and by their length."""
+        left, right = (
+            frozenset[Int]().union(*(self._kin(factor) for factor in side)) for side in (one, two)
+        )
+        share = len(left & right) / len(left | right) if left or right else 0
+        return -share, abs(len(one) - len(two))
+
+    def _shape(self, term: Term) -> int:
+        """The same for two terms that are built alike of values that facts compare."""
+        if term not in self._shapes:
+            for node in topological((term,)):
+                if node not in self._shapes:
+                    self._shapes[node] = self._shaped(node)
+        return self._shapes[term]
+
+    def _shaped(self, node: Term) -> int:
+        parts = [self._shapes[arg] for arg in node.args]
+        symbols = {
+            part for part, arg in zip(parts, node.args, strict=True) if arg.op is not Op.CONST
+        }
+        if node.op is Op.SYMBOL:
+            kin = self._kin(node) if isinstance(node, Int) else (node,)
+            return hash(("like", min(one.serial for one in kin)))
+        if (len(symbols) == 1 and node.op in (Op.MIN, Op.FLOOR_DIV)) or _is_multiple(node):
+            return symbols.pop()  # a value limited or rounded is still that value
+        return hash((node.op, node.value, *parts))
+
+    def _distance(self, one: Int, two: Int) -> tuple[int, int]:
+        """How little two sums look alike: by the kinds of their products, by what they share."""
+        left, right = self._expand(one), self._expand(two)
+        kinds = [Counter(tuple(sorted(f.op for f in m)) for m in side) for side in (left, right)]
+        unlike = (kinds[0] - kinds[1]) + (kinds[1] - kinds[0])
+        shared = {f for m in left for f in m} & {f for m in right for f in m}
+        return unlike.total(), -len(shared)
+
+    def _by_parts(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """Each product on the left is at most one on the right, and the rest is not negative."""
+        gap = difference(self._expand(left), self._expand(right))
+        low = {monomial: c for monomial, c in gap.items() if c > 0}
+        high = {monomial: -c for monomial, c in gap.items() if c < 0}
+        if len(low) == 1 and low == {(left,): 1} and len(high) == 1 and high == {(right,): 1}:
+            yield from self._by_padding(left, right, facts)
+            return
+        yield from self._by_unit(low, high, facts)
+        matched = self._matched(low, high, facts)
+        if isinstance(matched, Step):
+            yield matched
+            return
+        for place in matched:
+            before = self.steps
+            yield from self._rewritten(*place, low, high, facts)
+            if self.steps - before > _FEW_STEPS:
+                return  # it was a fair try
+
+    def _by_unit(self, low: Polynomial, high: Polynomial, facts: Facts) -> Iterator[Step | None]:
+        """A padded value is at most a multiple of its unit if the value is."""
+        if len(low) == 1 and list(low.values()) == [1]:
+            (factors,) = low
+            if len(factors) == 1 and factors[0].op is Op.ALIGN_UP:
+                value, unit = _ints(factors[0])
+                if unit.op is Op.CONST and facts.at_least(unit, 1) and is_whole(high, unit):
+                    pair = (value, self._polynomials.total(high))
+                    yield self._all(Rule.UNIT, (), [pair], facts)
+
+    def _by_padding(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """Two padded values, or one: padding adds less than its unit, and takes nothing away."""
+        for side, term in enumerate((left, right)):
+            if term.op is Op.ALIGN_UP:
+                low: Polynomial = {(left,): 1}
+                high: Polynomial = {(right,): 1}
+                yield from self._rewritten(side, (term,), term, low, high, facts)
+
+    def _matched(self, low: Polynomial, high: Polynomial, facts: Facts) -> Step | list[_Place]:
+        """Which product covers which, how often, and why; or else where to rewrite."""
+        room = dict(high)
+        pairs: list[tuple[Monomial, Monomial, int]] = []
+        premises: list[Step] = []
+        failed: Polynomial = {}
+        for small in sorted(low, key=len, reverse=True):
+            need = low[small]
+            for large in sorted(room, key=lambda one: self._unlike(small, one)):
+                unit = 1 if small else self._least(large, facts)
+                if not need or not room[large] or not unit:
+                    continue
+                if room[large] != need and _is_compound(large):
+                    total = self._polynomials.total
+                    whole = (total({small: need}), total({large: room[large]}))
+                    if step := self._at_most(*whole, facts):
+                        pairs.append((small, large, 0))
+                        premises.append(step)
+                        need, room[large] = 0, 0
+                        continue
+                if step := self._covers(small, large, facts):
+                    used = min(-(-need // unit), room[large])
+                    need, room[large] = max(0, need - used * unit), room[large] - used
+                    pairs.append((small, large, used))
+                    premises.append(step)
+            if need:
+                failed[small] = need
+        left_over = {m: count for m, count in room.items() if count}
+        if all(self._least(m, facts, 0) for m in left_over):
+            if not failed:
+                return Step(Rule.PARTS, tuple(pairs), tuple(premises))
+            for large in filter(_is_compound, left_over if pairs else ()):
+                total = self._polynomials.total
+                rest = (total(failed), total({large: left_over[large]}))
+                if step := self._at_most(*rest, facts):
+                    choices = (*pairs, (tuple(failed), large, 0))
+                    return Step(Rule.PARTS, choices, (*premises, step))
+        return [*_places(0, list(failed)), *_places(1, list(dict.fromkeys((*left_over, *high))))]
+
+    def _least(self, monomial: Monomial, facts: Facts, least: int = 1) -> int:
+        """The least value of the product if all its factors are at least this; else 0."""
+        lows = [facts.range_of(factor).lo for factor in monomial]
+        result = 1
+        for low in lows:
+            if low is None or low < least:
+                return 0
+            result *= low
+        return result if least else 1
+
+    def _covers(self, small: Monomial, large: Monomial, facts: Facts) -> Step | None:
+        """A derivation of `product(small) <= product(large)`, factor by factor."""
+        common = Counter(small) & Counter(large)
+        one, two = without(small, common.elements()), without(large, common.elements())
+        if not all(facts.at_least(factor, 0) for factor in (*common, *one, *two)):
+            return None
+        if len(one) == 1 and len(two) != 1 and one[0].op is not Op.SYMBOL:
+            return self._covers_as_one(one, two, facts)
+        pairs: list[_Pair] = []
+        rest = list(two)
+        for factor in one:
+            likely = sorted(rest, key=lambda other: self._unlike((factor,), (other,)))
+            found = next((o for o in likely[:2] if self._at_most(factor, o, facts)), None)
+            if found is None:
+                return self._covers_as_one(one, two, facts)
+            pairs.append((factor, found))
+            rest = list(without(tuple(rest), (found,)))
+        if not all(facts.at_least(factor, 1) for factor in rest):
+            return None
+        return self._all(Rule.FACTORS, tuple(pairs), pairs, facts)
+
+    def _is_plausible(self, one: Int, two: Int) -> bool:
+        """Whether the two have to do with each other: by a symbol, or by one that is above it."""
+        if one.op is Op.CONST or two.op is Op.CONST:
+            return True
+        return not self._kin(one).isdisjoint(self._kin(two))
+
+    def _kin(self, term: Term) -> frozenset[Int]:
+        """The integer symbols below the term, and all that facts compare those with."""
+        if term not in self._related:
+            queue = [one for one in free_symbols(term) if isinstance(one, Int)]
+            found = set(queue)
+            while queue:
+                one = queue.pop()
+                for other in (*self._root.above(one), *self._root.below(one)):
+                    new = {n for n in free_symbols(other) if isinstance(n, Int)} - found
+                    found |= new
+                    queue.extend(new)
+            self._related[term] = frozenset(found)
+        return self._related[term]
+
+    def _covers_as_one(self, one: Monomial, two: Monomial, facts: Facts) -> Step | None:
+        """What the two products do not share, compared as one value each."""
+        if (len(one) == 1) is (len(two) == 1):
+            return None
+        pair = (product(one), product(two))
+        return self._all(Rule.FACTORS, ((one, two),), [pair], facts)
+
+    def _rewritten(  # noqa: PLR0913, PLR0917 - a place in a comparison
+        self,
+        side: int,
+        monomial: Monomial,
+        factor: Int,
+        low: Polynomial,
+        high: Polynomial,
+        facts: Facts,
+    ) -> Iterator[Step | None]:
+        rest = without(monomial, (factor,))
+        if not all(facts.at_least(one, 0) for one in rest):
+            return
+
+        def pair(new: Int, factors: Monomial = (factor,)) -> _Pair:
+            replace, total = self._polynomials.replace, self._polynomials.total
+            one = replace(low, monomial, factors, new) if side == 0 else low
+            two = replace(high, monomial, factors, new) if side == 1 else high
+            return total(one), total(two)
+
+        place = (side, monomial, factor)
+        match factor.op:
+            case Op.ITE:
+                test, *branches = factor.args
+                if known := self._decided(cast("Bool", test), facts):
+                    holds, why = known
+                    premise = self._at_most(*pair(_ints(factor)[1 if holds else 2]), facts)
+                    yield premise and Step(Rule.REPLACED, (*place, int(holds)), (why, premise))
+                else:
+                    pairs = [pair(cast("Int", one)) for one in branches]
+                    yield self._all(Rule.REPLACED, (*place, 2), pairs, facts)
+            case Op.MAX if side == 0:
+                yield self._all(
+                    Rule.REPLACED, (*place, 0), [pair(one) for one in _ints(factor)], facts
+                )
+            case Op.MIN if side == 0:
+                for index, one in enumerate(_ints(factor)):
+                    yield self._all(Rule.REPLACED, (*place, index), [pair(one)], facts)
+            case Op.ALIGN_UP if facts.at_least(_ints(factor)[1], 1):
+                value, unit = _ints(factor)
+                new = value + (unit - 1) if side == 0 else value
+                yield self._all(Rule.REPLACED, (*place, 0), [pair(new)], facts)
+            case Op.FLOOR_DIV if side == 0 and facts.at_least(_ints(factor)[1], 1):
+                value, divisor = _ints(factor)
+                terms = list(self._expand(divisor).items())
+                if (
+                    len(terms) == 1
+                    and terms[0][1] == 1
+                    and not Counter(terms[0][0]) - Counter(rest)
+                ):
+                    changed = pair(value, (factor, *terms[0][0]))
+                    yield self._all(Rule.CANCELLED, place, [changed], facts)
+
+
+_REPLACED = ((Op.FLOOR_DIV, Op.MAX, Op.ALIGN_UP, Op.MIN, Op.ITE), (Op.ALIGN_UP, Op.ITE))
+
+
+def _places(side: int, monomials: Sequence[Monomial]) -> list[_Place]:
+    """Where in the products something can be replaced, what loses least first."""
+    found = [
+        (side, monomial, factor)
+        for monomial in monomials
+        for factor in dict.fromkeys(monomial)
+        if factor.op in _REPLACED[side]
+    ]
+    return sorted(found, key=lambda place: _REPLACED[side].index(place[2].op))
+
+
+def _tests(goal: Bool) -> list[Bool]:
+    """Conditions of choices below the goal that compare a symbol with a constant, or are flags."""
+    found = (node.args[0] for node in reversed(topological((goal,))) if node.op is Op.ITE)
+    return [
+        cast("Bool", test)
+        for test in dict.fromkeys(found)
+        if test.op is Op.SYMBOL
+        or (test.args and all(arg.op in (Op.SYMBOL, Op.CONST) for arg in test.args))
+    ]
+
+
+def compares_sizes(goals: Iterable[Bool]) -> bool:
+    """Whether a goal puts one product in order with another: what the calculus is for."""
+    orders = (
+        node for node in topological(tuple(goals)) if node.op in (Op.LE, Op.LT) and not node.bound
+    )
+    return any(_is_product(one) for order in orders for one in topological(order.args[:2]))
+
+
+def _is_product(term: Term) -> bool:
+    return term.op is Op.MUL and all(arg.op is not Op.CONST for arg in term.args)
+
+
+def _parts(goal: Bool) -> list[Bool]:
+    """The conjuncts of a goal, each of which is derived by itself."""
+    return list(cast("tuple[Bool, ...]", goal.args)) if goal.op is Op.AND else [goal]
+
+
+def _is_multiple(node: Term) -> bool:
+    return node.op is Op.MUL and node.args[0].op is Op.FLOOR_DIV and node.args[1].op is Op.CONST
+
+
+def _is_compound(monomial: Monomial) -> bool:
+    return len(monomial) == 1 and monomial[0].op is not Op.SYMBOL
+
+
+def _ints(term: Term) -> tuple[Int, ...]:
+    return cast("tuple[Int, ...]", term.args)

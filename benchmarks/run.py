@@ -27,9 +27,10 @@ import numpy as np
 from routeproof.checkers.counterexample import Replayer
 from routeproof.checkers.readings.vectorised import compile_numpy, values
 from routeproof.checkers.registry import function_names, load_function, load_obligations
-from routeproof.checkers.rows import Evaluator, parse_json, write_row
+from routeproof.checkers.rows import Evaluator, write_row
 from routeproof.checkers.sampling import Sampler, constants_of
 from routeproof.checkers.solver import solver_version
+from routeproof.checkers.values import parse_json
 from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.obligation import Claim
 from routeproof.spec.records import leaves

@@ -52,9 +52,9 @@ class Calculus:
     def __init__(self, conditions: Sequence[Bool], goals: Sequence[Bool]) -> None:
         """Take the conditions apart once; every goal is derived from the same facts."""
         given = Facts(conditions)
-        box, flags = given.box, given.flags
-        simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), box, flags))
-        self._root = Facts((*flags, *simple[: len(conditions)]), box=box)
+        self.box, flags = given.box, given.flags
+        simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags))
+        self._root = Facts((*flags, *simple[: len(conditions)]), box=self.box)
         self.goals = simple[len(conditions) :]
         self.witnesses = Witnesses(conditions, goals, given)
         self.names = Digests()
@@ -224,11 +224,11 @@ class Calculus:
             for index, (low, high) in enumerate(((one, two), (two, one))):
                 if low is high and index:
                     return
-                why = self._implies(low, high, facts)
+                bridge = self._implies(low, high, facts)
                 extra = [crossed[index]] if low is not high else []
-                both = why and self._all(Rule.GUARDED, (), [*pairs, *extra], facts)
-                if why and both:
-                    yield Step(Rule.GUARDED, (index,), (why, *both.premises))
+                both = self._all(Rule.GUARDED, (), [*pairs, *extra], facts) if bridge else None
+                if bridge and both:
+                    yield Step(Rule.GUARDED, (index,), (bridge, *both.premises))
         for side, term in enumerate((left, right)):
             if term.op is Op.ITE:
                 pairs = [(one, right) if side == 0 else (left, one) for one in _ints(term)[1:]]

@@ -1,4 +1,4 @@
-"""The command line: `routeproof check`, `list`, `eval`, `reach`, `explain`, `replay`.
+"""The command line: `routeproof check`, `list`, `eval`, `reach`, `explain`, `replay`, `certify`.
 
 Exit statuses: 0 as expected, 1 a surprise, 2 bad usage or input, 3 something stayed unknown,
 70 an internal error, 130 interrupted, 141 output closed, 143 terminated. Heavy libraries load only
@@ -264,7 +264,8 @@ def eval_command(name: str) -> None:
     echo '{"in": {"batch_size": 1, ...}}' | routeproof eval ort.gqa.classifier
     """  # noqa: D301 - click reads the control character
     from .registry import load_function
-    from .rows import Evaluator, parse_json, write_row
+    from .rows import Evaluator, write_row
+    from .values import parse_json
 
     evaluate = Evaluator(load_function(name))
     if sys.stdin is None:
@@ -326,3 +327,29 @@ def replay(path: Path, files: tuple[Path, ...]) -> int:
     from .replaying import run_replay
 
     return run_replay(path, files)
+
+
+@commands.command("certify")
+@click.argument("path", type=click.Path(path_type=Path), metavar="REPORT.json")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.py]...")
+@click.option(
+    "--timeout",
+    type=_Seconds(),
+    default=10.0,
+    show_default=True,
+    help="Seconds per question to the solver, where there is no derivation.",
+)
+def certify_command(path: Path, files: tuple[Path, ...], timeout: float) -> int:
+    """Check the evidence of a JSON report again, without the engines that found it.
+
+    \b
+    routeproof check --output report.json
+    routeproof certify report.json
+
+    Derivations are followed step by step, other proofs are asked again in another encoding,
+    counterexamples are executed. Exit status 0 if all are confirmed, 1 if one is refused, 3 if
+    one is left to the solver's word.
+    """  # noqa: D301 - click reads the control character
+    from .certifying import run_certify
+
+    return run_certify(path, files, timeout)

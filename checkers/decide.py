@@ -99,14 +99,18 @@ class _Claim:
         self._replayer = Replayer(claim)
         self._conditions = tuple(claim.conditions.values())
         self._goal = all_of(*claim.goals.values())
+        self._derivation: Sequence[object] = ()
+        self._calculus: Calculus | None = None
 
     @cached_property
     def _constants(self) -> tuple[int, ...]:
         return constants_of((*self._conditions, self._goal))
 
     @cached_property
-    def _box(self) -> dict[str, Interval]:
+    def _box(self) -> Mapping[str, Interval]:
         """The range of each integer under the conditions."""
+        if self._calculus:
+            return self._calculus.box
         return box_of((_prepared(_normal(self._conditions)),))
 
     def decide(self) -> Decision:
@@ -137,21 +141,22 @@ class _Claim:
 
     def _derived(self) -> Decision | None:
         """The claim as proved by the monotone calculus; what it leaves is left to the solver."""
-        if not compares_sizes(self._claim.goals.values()):
+        if self._claim.solver_only or not compares_sizes(self._claim.goals.values()):
             return None
         goals = tuple(self._claim.goals.values())
-        calculus = Calculus(self._conditions, goals)
+        calculus = self._calculus = Calculus(self._conditions, goals)
         if not calculus.witnesses.states:
             return None
         steps, parts = calculus.derive()
-        if None in steps:
-            left = [part for part, step in zip(parts, steps, strict=True) if step is None]
-            self._goal = all_of(*left) if len(left) < len(parts) else self._goal
+        left = [part for part, step in zip(parts, steps, strict=True) if step is None]
+        if len(left) == len(parts):
             return None
-        proof = [pack(step, calculus.names) for step in steps if step]
-        outcome = _Outcome("none", "calculus")
+        self._derivation = [pack(step, calculus.names) if step else None for step in steps]
+        if left:
+            self._goal = all_of(*left)
+            return None
         witness = self._replayer.completed(calculus.witnesses.states[0])
-        return self._decision(Verdict.PROVED, outcome, witness=witness, proof=proof)
+        return self._decision(Verdict.PROVED, _Outcome("none", "calculus"), witness=witness)
 
     def _evaluated(self) -> Decision:
         """The verdict on the only state there is."""
@@ -201,7 +206,7 @@ class _Claim:
             return replace(decision, verdict=Verdict.DISAGREEMENT, reason=reason)
         return decision
 
-    def _decision(  # noqa: PLR0913 - what a decision says
+    def _decision(
         self,
         verdict: Verdict,
         outcome: _Outcome,
@@ -209,7 +214,6 @@ class _Claim:
         reason: str = "",
         counterexample: Counterexample | None = None,
         witness: State | None = None,
-        proof: Sequence[object] = (),
     ) -> Decision:
         envelope, box = self._claim.envelope, self._box
         return Decision(
@@ -226,7 +230,7 @@ class _Claim:
                 "queries": len(outcome.queries),
                 "stands_for": list(outcome.stands_for),
                 "admitted_state": witness,
-                "derivation": list(proof),
+                "derivation": self._derivation,
             },
             enforced=not envelope.declared_only if envelope else None,
         )

@@ -5,19 +5,17 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import assert_never
 
-from routeproof.spec.errors import ModelError, RouteproofError
-from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Statement, Verdict
+from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Verdict
 
 from .decide import Decision, decide_claim
 from .reach import decide_reach
-from .registry import line_of
+from .registry import build, shown_path
 from .rows import replay_rows
 from .solver import Options
 
-__all__ = ["Result", "build", "discharge", "prepare", "result_of", "shown_path"]
+__all__ = ["Result", "discharge", "prepare", "result_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,34 +62,6 @@ def discharge(obligation: Obligation, options: Options) -> Decision:
     except RecursionError:
         return Decision(Verdict.UNKNOWN, "none", "the terms are nested too deeply")
     assert_never(statement)
-
-
-def build(obligation: Obligation) -> Statement:
-    """The obligation's statement; whatever is wrong with it is a `ModelError` with its line."""
-    path, _, line = obligation.location.rpartition(":")
-    try:
-        statement: object = obligation.statement()
-    except RouteproofError as error:
-        where = line_of(error, Path(path))
-        raise type(error)(f"{shown_path(where)}: {error.args[0]}") from error
-    except (KeyboardInterrupt, MemoryError):
-        raise
-    except BaseException as error:  # sys.exit() in a statement would end the command unseen
-        where = shown_path(line_of(error, Path(path)))
-        raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
-    if not isinstance(statement, Claim | Rows | Reach):
-        got = type(statement).__name__
-        where = shown_path(f"{path}:{line}")
-        raise ModelError(f"{where}: {obligation.id} returns {got}, not a Claim: return Claim(...)")
-    return statement
-
-
-def shown_path(location: str) -> str:
-    """The location relative to the working directory, where it lies below it."""
-    try:
-        return str(Path(location).relative_to(Path.cwd()))
-    except ValueError:
-        return location
 
 
 def result_of(obligation: Obligation, decision: Decision, started: float) -> Result:

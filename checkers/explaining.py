@@ -16,10 +16,10 @@ from routeproof.spec.obligation import Claim, Obligation, Reach, Rows
 from routeproof.spec.terms import Bool, all_of
 
 from . import pool  # noqa: F401 - has an error of its own, which has a code
-from .discharge import build, discharge, result_of, shown_path
+from .discharge import discharge, result_of
 from .formulas import Formulas
 from .readings.smtlib import script
-from .registry import load_obligations, pick
+from .registry import build, load_obligations, pick, shown_path
 from .report import Output, print_counterexample
 from .solver import Options
 from .unrolling import unroll, unrolled_size

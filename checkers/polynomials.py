@@ -106,9 +106,10 @@ class Polynomials:
         self, polynomial: Polynomial, monomial: Monomial, factors: Iterable[Int], new: Int
     ) -> Polynomial:
         """The polynomial with factors of one of its products replaced by a term."""
-        rest = without(monomial, factors)
-        changed = self._product({rest: polynomial[monomial]}, self.expand(new))
-        return _sum({m: c for m, c in polynomial.items() if m is not monomial}, changed)
+        others = dict(polynomial)
+        coefficient = others.pop(monomial)
+        changed = self._product({without(monomial, factors): coefficient}, self.expand(new))
+        return _sum(others, changed)
 
     def total(self, polynomial: Polynomial) -> Int:
         """The sum as a term."""

@@ -22,9 +22,10 @@ from typing import cast
 from routeproof.spec.errors import InputError, ModelError, RouteproofError, UnknownNameError
 from routeproof.spec.function import Function
 from routeproof.spec.ladder import Ladder
-from routeproof.spec.obligation import Obligation, declaring
+from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Statement, declaring
 
 __all__ = [
+    "build",
     "closest",
     "function_names",
     "line_of",
@@ -33,6 +34,7 @@ __all__ = [
     "load_obligations",
     "pick",
     "select_obligations",
+    "shown_path",
 ]
 
 _CATALOGUE = "routeproof.models.catalogue"
@@ -158,3 +160,31 @@ def line_of(error: BaseException, path: Path) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     lines = [frame.lineno for frame in frames if frame.filename in (here, str(path))]
     return f"{path}:{lines[-1] if lines else 0}"
+
+
+def build(obligation: Obligation) -> Statement:
+    """The obligation's statement; whatever is wrong with it is a `ModelError` with its line."""
+    path, _, line = obligation.location.rpartition(":")
+    try:
+        statement: object = obligation.statement()
+    except RouteproofError as error:
+        where = line_of(error, Path(path))
+        raise type(error)(f"{shown_path(where)}: {error.args[0]}") from error
+    except (KeyboardInterrupt, MemoryError):
+        raise
+    except BaseException as error:  # sys.exit() in a statement would end the command unseen
+        where = shown_path(line_of(error, Path(path)))
+        raise ModelError(f"{where}: {type(error).__name__}: {error}") from error
+    if not isinstance(statement, Claim | Rows | Reach):
+        got = type(statement).__name__
+        where = shown_path(f"{path}:{line}")
+        raise ModelError(f"{where}: {obligation.id} returns {got}, not a Claim: return Claim(...)")
+    return statement
+
+
+def shown_path(location: str) -> str:
+    """The location relative to the working directory, where it lies below it."""
+    try:
+        return str(Path(location).relative_to(Path.cwd()))
+    except ValueError:
+        return location

@@ -13,22 +13,16 @@ from routeproof.spec.errors import InputError
 from routeproof.spec.obligation import Claim
 
 from .counterexample import Replayer
-from .discharge import build
-from .registry import load_obligations, pick
+from .registry import build, load_obligations, pick
 from .report import Output, print_counterexample
-from .rows import parse_json, read_value
+from .values import read_json, read_state
 
 __all__ = ["run_replay"]
 
 
 def run_replay(path: Path, files: Sequence[Path]) -> int:
     """Execute every counterexample in the file; 0 if each still breaks its obligation."""
-    try:
-        data = parse_json(path.read_text(encoding="utf-8"), str(path))
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text: {error.reason}") from error
+    data = read_json(path)
     known = load_obligations(files)
     found = [_saved(one, str(path)) for one in _counterexamples(data, str(path))]
     console = Output(soft_wrap=True, highlight=False, emoji=False)
@@ -82,14 +76,7 @@ def _replay_one(
     console: Console, name: str, claim: Claim, data: Mapping[str, Any], where: str
 ) -> bool:
     replayer = Replayer(claim)
-    names = {symbol.name: symbol for symbol in replayer.symbols}
-    for key in data:
-        if key not in names:
-            raise InputError(f"{where}: {name} has no input {key!r}")
-    missing = names.keys() - data.keys()
-    if missing:
-        raise InputError(f"{where}: no value for {', '.join(sorted(missing))}")
-    state = {key: read_value(names[key], data[key], f"{where}: {key}") for key in names}
+    state = read_state(replayer.symbols, data, f"{where}: {name}")
     fails = replayer.fails(state)
     word = "still breaks" if fails else "no longer breaks"
     console.print(f"{escape(name)}: the state {word} it")

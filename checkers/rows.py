@@ -12,45 +12,21 @@ import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields
 from importlib import resources
-from typing import Any, NoReturn, cast
+from typing import Any, cast
 
-from routeproof.spec import floats
 from routeproof.spec.errors import InputError
 from routeproof.spec.function import Function
 from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.obligation import Rows, Verdict
 from routeproof.spec.records import EnumSet, leaves
-from routeproof.spec.terms import Bool, EnumSort, Float, Term
+from routeproof.spec.terms import Term
 
 from .counterexample import Counterexample
 from .decide import Decision
 from .registry import closest, load_function
+from .values import Json, parse_json, read_value, refuse, shown
 
-__all__ = ["Evaluator", "parse_json", "read_value", "replay_rows", "write_row"]
-
-Json = Any
-
-
-def parse_json(text: str, where: str) -> Json:
-    """The JSON value; malformed text or a repeated key is an `InputError` naming the place."""
-
-    def unique(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
-        keys = [key for key, _ in pairs]
-        repeated = next((key for key in keys if keys.count(key) > 1), None)
-        if repeated is not None:
-            raise InputError(f"{where}: key {repeated!r} is given twice")
-        return dict(pairs)
-
-    try:
-        return json.loads(text, object_pairs_hook=unique)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}, column {error.colno}: malformed JSON: {error.msg}") from error
-    except RecursionError as error:
-        raise InputError(f"{where}: malformed JSON: nested too deeply") from error
-    except ValueError as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{where}: malformed JSON: {error}") from error
+__all__ = ["Evaluator", "replay_rows", "write_row"]
 
 
 class Evaluator:
@@ -69,17 +45,13 @@ class Evaluator:
     def state(self, row: Json, where: str) -> dict[str, Value]:
         """The row's input as a value per symbol."""
         if not isinstance(row, dict) or "in" not in row:
-            _refuse(where, 'expected an object with a key "in"')
+            refuse(where, 'expected an object with a key "in"')
         return dict(_read(self._function.inputs, row["in"], "", where))
 
     def outputs(self, state: Mapping[str, Value]) -> dict[str, Json]:
         """The outputs on a state, as JSON objects in declared order."""
         values = iter(self._program(state))
         return {key: _write(record, values) for key, record in self._function.outputs.items()}
-
-
-def _refuse(where: str, problem: str) -> NoReturn:
-    raise InputError(f"{where}: {problem}")
 
 
 def _read(node: object, data: Json, path: str, where: str) -> Iterator[tuple[str, Value]]:
@@ -92,60 +64,28 @@ def _read(node: object, data: Json, path: str, where: str) -> Iterator[tuple[str
     else:
         names = [field.name for field in fields(cast("Any", node))]
         if not isinstance(data, dict):
-            _refuse(at, f"expected an object, got {_shown(data)}")
+            refuse(at, f"expected an object, got {shown(data)}")
         for key in data:
             if key not in names:
-                _refuse(at, f"unknown field {key!r}{closest(key, names)}")
+                refuse(at, f"unknown field {key!r}{closest(key, names)}")
         for name in names:
             inner = f"{path}.{name}".lstrip(".")
             if name not in data:
-                _refuse(where, f"field {inner!r} is missing")
+                refuse(where, f"field {inner!r} is missing")
             yield from _read(getattr(node, name), data[name], inner, where)
 
 
 def _members(node: EnumSet, data: Json, at: str) -> set[str]:
     if not isinstance(data, list):
-        _refuse(at, f"expected a list of {node.sort.name} names, got {_shown(data)}")
+        refuse(at, f"expected a list of {node.sort.name} names, got {shown(data)}")
     seen: set[str] = set()
     for item in data:
         if not isinstance(item, str) or item not in node.sort.members:
-            _refuse(at, f"{_shown(item)} is not one of {', '.join(node.sort.members)}")
+            refuse(at, f"{shown(item)} is not one of {', '.join(node.sort.members)}")
         if item in seen:
-            _refuse(at, f"{item!r} is listed twice")
+            refuse(at, f"{item!r} is listed twice")
         seen.add(item)
     return seen
-
-
-def read_value(symbol: Term, data: Json, at: str) -> Value:
-    """The JSON value as a value of the symbol; `at` names the place in errors."""
-    if isinstance(symbol, Bool):
-        if not isinstance(data, bool):
-            _refuse(at, f"expected true or false, got {_shown(data)}")
-        return data
-    if isinstance(symbol.sort, EnumSort):
-        members = symbol.sort.members
-        if not isinstance(data, str) or data not in members:
-            hint = closest(data, members) if isinstance(data, str) else ""
-            _refuse(at, f"{_shown(data)} is not one of {', '.join(members)}{hint}")
-        return data
-    if isinstance(symbol, Float) and data in ("nan", "inf", "-inf"):
-        return float(data)
-    if isinstance(data, bool) or not isinstance(data, int | float):
-        _refuse(at, f"expected a number, got {_shown(data)}")
-    if isinstance(symbol, Float):
-        if isinstance(data, int):
-            return floats.from_integer(data, symbol.width)
-        return floats.round_to(data, symbol.width)
-    if not isinstance(data, int):
-        _refuse(at, f"expected an integer, got {_shown(data)}")
-    if symbol.domain and data not in symbol.domain:
-        _refuse(at, f"{_shown(data)} is outside {symbol.domain}")
-    return data
-
-
-def _shown(data: Json) -> str:
-    text = json.dumps(data)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def _write(node: object, values: Iterator[Value]) -> Json:

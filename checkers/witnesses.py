@@ -34,7 +34,6 @@ _TRIED = 160
 _PROPOSED = 60
 _KEPT = 6
 _SIMPLE = 60
-_LARGE = 1 << 16
 _SCALES = (20, 300, 300, 5_000)
 
 
@@ -89,14 +88,9 @@ class Witnesses:
     def refutes(self, left: Int, right: Int, facts: Facts) -> bool:
         """Whether `left <= right` fails on one of the states that meet the facts.
 
-        Where none of the states does, those that meet fewer facts give the answer: it may be
-        wrong, and then a derivation is missed; for constants, which facts are about, it is not
-        given.
+        Where none of the states does, nothing is known.
         """
         met = self._meeting(facts)
-        is_small = left.op is Op.CONST and cast("int", left.value) < _LARGE
-        if is_small and facts.parent and met == self._meeting(facts.parent):
-            return False
         one, two = self.column(left), self.column(right)
         return any(cast("int", one[at]) > cast("int", two[at]) for at in met)
 
@@ -120,7 +114,7 @@ class Witnesses:
         if facts not in self._places:
             column = self.column(facts.added)
             before = self._meeting(facts.parent)
-            self._places[facts] = [at for at in before if column[at]] or before
+            self._places[facts] = [at for at in before if column[at]]
         return self._places[facts]
 
     def column(self, term: Term) -> tuple[Value, ...]:
@@ -205,10 +199,11 @@ class _Proposer:
         """The first value offered most times; or one above all that is below, by the scale."""
         if self._offered:
             return self._offered[0] if draw.random() < 0.7 else draw.choice(self._offered)
-        low = max(0, *(int(state[one.name]) for one in self._below), self._box.lo or 0)
+        below = (int(state[one.name]) for one in self._below if one.name in state)
+        low = max(0, *below, self._box.lo or 0)
         unit = math.lcm(
             *(
-                int(state[one.name]) if one.op is Op.SYMBOL else cast("int", one.value)
+                int(state.get(one.name, 1)) if one.op is Op.SYMBOL else cast("int", one.value)
                 for one in self._steps
             )
         )

@@ -7,6 +7,7 @@ their `digest`, which depends on their structure alone.
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import blake2b
@@ -86,8 +87,8 @@ class Digests:
         return blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def pack(root: Step, names: Digests) -> list[list[Any]]:
-    """The steps as JSON, shared steps once, premises (by number) before what they support."""
+def pack(root: Step, names: Digests) -> str:
+    """The steps as JSON text, shared steps once, premises (by number) before what they support."""
     numbers: dict[Step, int] = {}
     rows: list[list[Any]] = []
 
@@ -109,22 +110,22 @@ def pack(root: Step, names: Digests) -> list[list[Any]]:
             rows.append(
                 [str(step.rule), plain(step.choices), [numbers[one] for one in step.premises]]
             )
-    return rows
+    return json.dumps(rows, separators=(",", ":"))
 
 
-def unpack(rows: object) -> Step:
-    """The last step of the list with all it rests on, terms by their names; or an `InputError`."""
+def unpack(text: object) -> tuple[Step, int]:
+    """The last step with all it rests on, terms by their names, and how many there are."""
     steps: list[Step] = []
 
     def read(choice: object) -> object:
         return tuple(map(read, choice)) if isinstance(choice, list) else choice
 
     try:
-        for rule, choices, premises in rows:  # type: ignore[attr-defined]
+        for rule, choices, premises in json.loads(text):  # type: ignore[arg-type]
             if any(not 0 <= one < len(steps) for one in premises):
                 raise InputError(f"step {len(steps)} rests on a step that is not before it")
             supports = tuple(steps[one] for one in premises)
             steps.append(Step(Rule(rule), tuple(map(read, choices)), supports))
-        return steps[-1]
+        return steps[-1], len(steps)
     except (TypeError, ValueError, IndexError) as error:
         raise InputError(f"malformed derivation at step {len(steps)}: {error}") from error

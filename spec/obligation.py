@@ -55,13 +55,15 @@ class Claim:
 
     `assuming` names each assumption, `goal` each part of the goal if there are several; `shows`
     names what a counterexample displays between its inputs and the verdict: guards, bytes per
-    region, intermediate values.
+    region, intermediate values. `solver_only` keeps the calculus out: a rule of its own is no
+    proof of that rule.
     """
 
     goal: Bool | Mapping[str, Bool]
     assuming: Mapping[str, Bool] = field(default_factory=dict)
     envelope: Envelope | None = None
     shows: Mapping[str, Term | Record] = field(default_factory=dict)
+    solver_only: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what is not a condition: a Python bool or None is the same for every state."""

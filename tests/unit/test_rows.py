@@ -10,7 +10,8 @@ from typing import Annotated
 import pytest
 
 from routeproof.checkers import rows as module
-from routeproof.checkers.rows import Evaluator, parse_json, read_value, replay_rows, write_row
+from routeproof.checkers.rows import Evaluator, replay_rows, write_row
+from routeproof.checkers.values import parse_json, read_value
 from routeproof.spec.errors import InputError
 from routeproof.spec.function import Function, Source
 from routeproof.spec.obligation import Rows

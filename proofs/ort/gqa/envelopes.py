@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from routeproof.models.ort.gqa import bounds as level1
@@ -80,6 +81,21 @@ def _facts(envelope: BoundsProblem) -> dict[str, Any]:
     }
 
 
+def _envelope(windowed: bool, packed: bool | None, local_window: bool | None) -> BoundsProblem:
+    envelope = replace(symbols(BoundsProblem, "bound"), is_windowed_kv_cache=boolean(windowed))
+    if packed is False:
+        envelope = replace(envelope, kv_cache_bit_width=integer(0))
+    if local_window is False:
+        envelope = replace(envelope, local_window_size=integer(-1))
+    return envelope
+
+
+@cache
+def _aggregate(windowed: bool, packed: bool | None, local_window: bool | None) -> level1.Aggregate:
+    """The bound of an envelope, which many obligations share."""
+    return level1.aggregate(_envelope(windowed, packed, local_window))
+
+
 def admitted(  # noqa: PLR0913 - what tells one obligation from another
     route: str,
     phase: str,
@@ -92,11 +108,7 @@ def admitted(  # noqa: PLR0913 - what tells one obligation from another
 ) -> Admitted:
     """An admitted invocation of a route (`flash_fast_decode` included) in a phase."""
     fast, backend = route == "flash_fast_decode", route.removesuffix("_fast_decode")
-    envelope = replace(symbols(BoundsProblem, "bound"), is_windowed_kv_cache=boolean(windowed))
-    if packed is False:
-        envelope = replace(envelope, kv_cache_bit_width=integer(0))
-    if local_window is False:
-        envelope = replace(envelope, local_window_size=integer(-1))
+    envelope = _envelope(windowed, packed, local_window)
     free = symbols(Problem)
     one_token = phase in ("single", "decode")
     problem = replace(
@@ -126,7 +138,7 @@ def admitted(  # noqa: PLR0913 - what tells one obligation from another
         FlashConfig(kv_length, envelope.local_window_size, device, boolean(fast)),
         UnfusedConfig(kv_length),
     )
-    need, bound = complete.layout(problem, config), level1.aggregate(envelope)
+    need, bound = complete.layout(problem, config), _aggregate(windowed, packed, local_window)
     return Admitted(
         envelope,
         problem,

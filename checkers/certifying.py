@@ -1,0 +1,147 @@
+"""The `certify` command: what a report calls proved or refuted, checked again from its evidence.
+
+Nothing here loads an engine. A proof with a derivation is followed step by step; a proof that is a
+solver's word is asked again, in another encoding; a counterexample is executed.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.markup import escape
+
+from routeproof.spec.derivation import Digests, unpack
+from routeproof.spec.errors import InputError
+from routeproof.spec.interpret import compile_terms
+from routeproof.spec.obligation import Claim, Obligation
+from routeproof.spec.terms import Bool, free_symbols
+
+from .evidence import RefusedError, check_derivation, parts_of
+from .reasking import ask_again
+from .registry import build, load_obligations, pick
+from .values import read_json, read_state
+
+__all__ = ["Certificate", "certify", "run_certify"]
+
+_Word = Literal["confirmed", "unconfirmed", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """What became of one obligation: confirmed, left open, or refused with the reason."""
+
+    id: str
+    word: _Word
+    how: str
+
+
+def run_certify(path: Path, files: Sequence[Path], seconds: float) -> int:
+    """Certify each entry of a JSON report: 0 all confirmed, 1 one refused, 3 one left open."""
+    entries = _entries(read_json(path), str(path))
+    known = load_obligations(files)
+    console = Console(soft_wrap=True, highlight=False, emoji=False)
+    words: Counter[str] = Counter()
+    for entry in entries:
+        found = certify(known[pick("obligation", entry["id"], known)], entry, seconds)
+        words[found.word] += 1
+        mark = {"confirmed": "[green]✓[/]", "refused": "[red]✗[/]"}.get(found.word, "[yellow]?[/]")
+        console.print(f"{mark} {found.word:11} {escape(found.id)} [dim]{escape(found.how)}[/dim]")
+    told = ", ".join(f"{count} {word}" for word, count in sorted(words.items()))
+    console.print(f"\n{len(entries)} certified: {told or 'none'}")
+    return 1 if words["refused"] else 3 if words["unconfirmed"] else 0
+
+
+def _entries(data: Any, where: str) -> list[Mapping[str, Any]]:  # noqa: ANN401 - JSON
+    entries = data.get("obligations") if isinstance(data, dict) else None
+    if not isinstance(entries, list) or repr(data.get("schema_version")) != "1":
+        raise InputError(f"{where}: expected a report of schema_version 1, as check writes it")
+    for entry in entries:
+        if not isinstance(entry, dict) or not isinstance(entry.get("id"), str):
+            raise InputError(f"{where}: an obligation of a report has an 'id'")
+    return entries
+
+
+def certify(obligation: Obligation, entry: Mapping[str, Any], seconds: float) -> Certificate:
+    """Check one entry of a report against the obligation that it is about."""
+    verdict, name = entry.get("verdict"), obligation.id
+    statement = build(obligation)
+    if not isinstance(statement, Claim):
+        return Certificate(name, "unconfirmed", f"{type(statement).__name__}: check decides it")
+    try:
+        if verdict == "proved":
+            return Certificate(name, *_proof(statement, entry.get("evidence"), seconds))
+        if verdict == "refuted":
+            return Certificate(name, "confirmed", _refutation(statement, entry, name))
+    except (RefusedError, InputError) as error:
+        return Certificate(name, "refused", str(error))
+    return Certificate(name, "unconfirmed", f"{verdict} is no evidence")
+
+
+def _proof(claim: Claim, evidence: Any, seconds: float) -> tuple[_Word, str]:  # noqa: ANN401 - JSON
+    if not isinstance(evidence, dict):
+        raise RefusedError("no evidence")
+    conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
+    _admitted(conditions, goals, evidence)
+    steps = evidence.get("derivation") or []
+    if not isinstance(steps, list):
+        raise RefusedError("a derivation is a list of lists of steps")
+    parts, facts = parts_of(conditions, goals)
+    if steps and len(steps) != len(parts):
+        raise RefusedError(f"{len(steps)} derivations for {len(parts)} parts")
+    names, left, followed = Digests(), [], 0
+    for part, rows in zip(parts, steps, strict=False):
+        if rows is None:
+            left.append(part)
+        else:
+            step, count = unpack(rows)
+            check_derivation(part, step, facts, names)
+            followed += count
+    asked = _asked(conditions, left if steps else goals, seconds)
+    told = [f"{followed:,} steps followed"] if followed else []
+    if asked is None:
+        return "unconfirmed", ", ".join([*told, "the solver's word"])
+    return "confirmed", ", ".join([*told, *([asked] if asked else [])])
+
+
+def _asked(conditions: Sequence[Bool], goals: Sequence[Bool], seconds: float) -> str | None:
+    """That no state breaks the goals, by another encoding; None if that is left open."""
+    for goal in goals:
+        answer = ask_again((*conditions, ~goal), seconds)
+        if answer == "sat":
+            raise RefusedError("a state breaks it")
+        if answer != "unsat":
+            return None
+    return f"{len(goals)} asked again" if goals else ""
+
+
+def _admitted(
+    conditions: Sequence[Bool], goals: Sequence[Bool], evidence: Mapping[str, Any]
+) -> None:
+    """The claim is not vacuous: the state in the evidence meets every condition."""
+    state = read_state(
+        free_symbols(*conditions, *goals), evidence.get("admitted_state"), "admitted state"
+    )
+    if not all(compile_terms(conditions)(state)):
+        raise RefusedError("the admitted state does not meet the conditions")
+
+
+def _refutation(claim: Claim, entry: Mapping[str, Any], name: str) -> str:
+    found = entry.get("counterexample")
+    if not isinstance(found, dict) or found.get("obligation") != name:
+        raise RefusedError("no counterexample")
+    conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
+    state = read_state(
+        free_symbols(*conditions, *goals, *claim.shown.values()),
+        found.get("state"),
+        "counterexample",
+    )
+    if not all(compile_terms(conditions)(state)):
+        raise RefusedError("the counterexample does not meet the conditions")
+    if all(compile_terms(goals)(state)):
+        raise RefusedError("the counterexample breaks no goal")
+    return "counterexample executed"

@@ -1,0 +1,184 @@
+"""The solver asked again, of the terms as they stand: no normal form, no abstraction, no text.
+
+An encoding of its own, so that a fault in those of the engines is not repeated: enums are integers,
+searches are written out, everything else is the operation of the same meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from routeproof.spec.terms import (
+    SEARCHES,
+    Bool,
+    EnumSort,
+    Float,
+    FloatValue,
+    Int,
+    Op,
+    Term,
+    integer,
+    substitute,
+    topological,
+)
+
+__all__ = ["ask_again"]
+
+_MOST_NODES = 60_000
+
+
+def ask_again(conditions: Sequence[Bool], seconds: float) -> str:
+    """`sat`, `unsat`, or `unknown` where the solver gives up or the terms are too large."""
+    import z3
+
+    encoder = _Encoder(z3)
+    solver = z3.Solver(ctx=encoder.context)
+    solver.set("timeout", int(seconds * 1000))
+    try:
+        solver.add(*(encoder.encode(one) for one in conditions), *encoder.domains)
+        return str(solver.check())
+    except (z3.Z3Exception, _TooLargeError):
+        return "unknown"
+
+
+class _TooLargeError(Exception):
+    """Written out, the searches are more than a solver reads."""
+
+
+class _Encoder:
+    """Terms as expressions of one context; every symbol is declared when it is first met."""
+
+    def __init__(self, z3: Any) -> None:  # noqa: ANN401 - untyped library
+        self._z3 = z3
+        self.context = z3.Context()
+        self.domains: list[Any] = []
+        self._done: dict[Term, Any] = {}
+
+    def encode(self, term: Term) -> Any:  # noqa: ANN401 - untyped library
+        """The expression of the term."""
+        for node in topological((term,)):
+            if node not in self._done and not node.bound and node.op not in SEARCHES:
+                self._done[node] = self._node(node, [self._done[arg] for arg in node.args])
+            elif node.op in SEARCHES and not node.bound:
+                self._done[node] = self.encode(_written_out(node))
+            if len(self._done) > _MOST_NODES:
+                raise _TooLargeError
+        return self._done[term]
+
+    def _symbol(self, node: Term) -> Any:  # noqa: ANN401 - untyped library
+        z3, name = self._z3, f"{node.name} {node.sort_name}"
+        if isinstance(node, Bool):
+            return z3.Bool(name, self.context)
+        if isinstance(node, Float):
+            return z3.FP(name, self._format(node))
+        value = z3.Int(name, self.context)
+        if isinstance(node.sort, EnumSort):
+            self.domains += [value >= 0, value < len(node.sort.members)]
+        elif node.domain is not None:
+            domain = node.domain
+            self.domains += [] if domain.lo is None else [value >= domain.lo]
+            self.domains += [] if domain.hi is None else [value <= domain.hi]
+            self.domains += [value % domain.multiple_of == 0] if domain.multiple_of > 1 else []
+        return value
+
+    def _format(self, node: Term) -> Any:  # noqa: ANN401 - untyped library
+        ends = (8, 24) if node.sort == 32 else (11, 53)
+        return self._z3.FPSort(*ends, ctx=self.context)
+
+    def _constant(self, node: Term) -> Any:  # noqa: ANN401 - untyped library
+        z3, value = self._z3, node.value
+        if isinstance(value, FloatValue):
+            bits = z3.BitVecVal(
+                int.from_bytes(value.bits, "big"), 8 * len(value.bits), self.context
+            )
+            return z3.fpBVToFP(bits, self._format(node), self.context)
+        if isinstance(node.sort, EnumSort):
+            return z3.IntVal(node.sort.members.index(str(value)), self.context)
+        return (z3.BoolVal if isinstance(value, bool) else z3.IntVal)(value, self.context)
+
+    def _node(self, node: Term, args: list[Any]) -> Any:  # noqa: ANN401 - untyped library
+        z3 = self._z3
+        match node.op:
+            case Op.SYMBOL:
+                return self._symbol(node)
+            case Op.CONST:
+                return self._constant(node)
+            case Op.ADD | Op.SUB | Op.MUL:
+                one, two = args
+                return (
+                    one + two
+                    if node.op is Op.ADD
+                    else one - two
+                    if node.op is Op.SUB
+                    else one * two
+                )
+            case Op.FLOOR_DIV:
+                return self._floor(*args)
+            case Op.CEIL_DIV:
+                return -self._floor(-args[0], args[1])
+            case Op.ALIGN_UP:
+                return -self._floor(-args[0], args[1]) * args[1]
+            case Op.MOD:
+                return args[0] - args[1] * self._floor(*args)
+            case Op.MIN:
+                return z3.If(args[0] < args[1], *args)
+            case Op.MAX:
+                return z3.If(args[0] > args[1], *args)
+            case Op.ITE:
+                return z3.If(*args)
+            case Op.NOT:
+                return z3.Not(args[0])
+            case Op.AND:
+                return z3.And(*args)
+            case Op.OR:
+                return z3.Or(*args)
+            case Op.EQ | Op.LT | Op.LE if isinstance(node.args[0], Float):
+                compare = {Op.EQ: z3.fpEQ, Op.LT: z3.fpLT, Op.LE: z3.fpLEQ}[node.op]
+                return compare(*args)
+            case Op.EQ:
+                return args[0] == args[1]
+            case Op.LT:
+                return args[0] < args[1]
+            case Op.LE:
+                return args[0] <= args[1]
+            case _:
+                return self._float(node, args)
+
+    def _floor(self, value: Any, divisor: Any) -> Any:  # noqa: ANN401 - untyped library
+        z3 = self._z3
+        negated = z3.If(divisor > 0, value / divisor, (-value) / (-divisor))
+        return z3.If(divisor == 0, z3.IntVal(0, self.context), negated)
+
+    def _float(self, node: Term, args: list[Any]) -> Any:  # noqa: ANN401 - untyped library
+        z3 = self._z3
+        near, up = z3.RNE(self.context), z3.RTP(self.context)
+        match node.op:
+            case Op.TO_FLOAT:
+                return z3.fpRealToFP(near, z3.ToReal(args[0]), self._format(node), self.context)
+            case Op.WIDEN:
+                return z3.fpFPToFP(near, args[0], self._format(node), self.context)
+            case Op.FLOAT_MUL:
+                return z3.fpMul(near, *args, ctx=self.context)
+            case Op.FLOAT_DIV:
+                return z3.fpDiv(near, *args, ctx=self.context)
+            case _:
+                return z3.fpRoundToIntegral(up, args[0], ctx=self.context)
+
+
+def _written_out(search: Term) -> Term:
+    """The search tried candidate by candidate, the last one innermost."""
+    from routeproof.spec.terms import all_of, ite
+
+    limit, variable, *bodies, result = search.args
+    candidates = range(1, cast("int", search.value) + 1)
+    for candidate in reversed(candidates) if search.op is Op.FIRST else candidates:
+        at = integer(candidate)
+        test, *value = substitute(tuple(bodies), {variable: at})
+        tried = all_of(at <= cast("Int", limit), cast("Bool", test))
+        if search.op is Op.FIRST:
+            result = ite(tried, at, cast("Int", result))
+        else:
+            new, best = cast("Float", value[0]), cast("Float", result)
+            result = ite(all_of(tried, new > best), new, best)
+    return result

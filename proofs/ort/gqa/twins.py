@@ -1,0 +1,404 @@
+"""Plausible bounds that are false, each with a small invocation that breaks it.
+
+They say why the aggregate is what it is: why it takes the split ceiling and not a corner's splits,
+every XQA head size and not the largest, the capacity and not the KV length; and what it leaves to
+the code around it, such as the grid, whole cache rows and a preserved past. All facts but two or
+three are fixed, so that a person reads the counterexample at a glance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from routeproof.models.ort.gqa import bounds as level1
+from routeproof.models.ort.gqa import complete, flash, memory_efficient, xqa
+from routeproof.models.ort.gqa.capabilities import xqa_has_head_size
+from routeproof.models.ort.gqa.complete import CompleteLayout
+from routeproof.models.ort.gqa.flash import FlashLayout
+from routeproof.models.ort.gqa.preparation import cache_row_bytes, effective_capacity
+from routeproof.models.ort.gqa.problem import (
+    AGGREGATE_BACKEND,
+    BACKEND,
+    HEAD_SINK_STORAGE,
+    KV_TYPE,
+    PREPROCESS_MODE,
+    QUANTIZATION,
+    BoundsProblem,
+    CompleteRoute,
+    FlashConfig,
+    PreparationConfig,
+    Problem,
+    UnfusedConfig,
+    XqaConfig,
+)
+from routeproof.models.ort.gqa.sizing import Sizing
+from routeproof.models.ort.gqa.xqa import XqaLayout
+from routeproof.spec.obligation import Claim, obligation
+from routeproof.spec.records import EnumSet
+from routeproof.spec.terms import (
+    FALSE,
+    TRUE,
+    Bool,
+    Int,
+    IntDomain,
+    Term,
+    align_up,
+    boolean,
+    implies,
+    integer,
+    maximum,
+    symbol_int,
+)
+
+from .sources import FUNCTION_SOURCES
+
+_SOURCE = FUNCTION_SOURCES["bounds"]
+_KV = 256 * symbol_int("kv_blocks", IntDomain(1, 128))
+"""Tokens in whole blocks: those of Flash for head size 64 and the cache tiles of XQA."""
+
+
+def _bounds(**changes: Term | EnumSet) -> BoundsProblem:
+    """An envelope of exactly one invocation: one request, head and token, fp16, 108 SMs."""
+    one = integer(1)
+    plain = BoundsProblem(
+        qkv_element_size=integer(2),
+        cache_element_size=integer(2),
+        batch_size_bound=one,
+        sequence_length_bound=one,
+        num_heads=one,
+        kv_num_heads=one,
+        head_size_bound=integer(64),
+        present_kv_cache_capacity_bound=one,
+        kv_cache_bit_width=integer(0),
+        k_quantization=QUANTIZATION["none"],
+        v_quantization=QUANTIZATION["none"],
+        is_windowed_kv_cache=FALSE,
+        do_rotary=FALSE,
+        is_packed_qkv=FALSE,
+        use_qk_norm=FALSE,
+        prompt_reachable=FALSE,
+        decode_reachable=TRUE,
+        reachable_backends=_backends("flash"),
+        device_major=integer(8),
+        device_minor=integer(0),
+        multi_processor_count=integer(108),
+        is_bf16=FALSE,
+        xqa_kv_type=KV_TYPE["none"],
+        xqa_head_sink_storage=HEAD_SINK_STORAGE["none"],
+        head_sink_may_be_prepacked=FALSE,
+        local_window_size=integer(-1),
+    )
+    given: dict[str, Any] = changes
+    return replace(plain, **given)
+
+
+def _backends(*names: str) -> EnumSet:
+    return EnumSet(AGGREGATE_BACKEND, {n: boolean(n in names) for n in AGGREGATE_BACKEND.members})
+
+
+def _decode(bounds: BoundsProblem, **changes: Term) -> Problem:
+    """One token after the first prompt, every size at its bound but those that change."""
+    corner = level1.problem_at(bounds, level1.decode_state(), bounds.head_size_bound)
+    given: dict[str, Any] = changes
+    return replace(corner, **given)
+
+
+def _need(bounds: BoundsProblem, problem: Problem, route: str) -> Sizing[CompleteLayout]:
+    """The complete recipe of a route, its KV length the whole capacity."""
+    length, device = effective_capacity(problem), bounds.multi_processor_count
+    major, minor, bf16 = bounds.device_major, bounds.device_minor, bounds.is_bf16
+    kv_type, sink = bounds.xqa_kv_type, bounds.xqa_head_sink_storage
+    config = CompleteRoute(
+        BACKEND[route],
+        PreparationConfig(PREPROCESS_MODE[route], FALSE),
+        XqaConfig(major, minor, device, kv_type, sink, bf16),
+        FlashConfig(length, bounds.local_window_size, device, FALSE),
+        UnfusedConfig(length),
+    )
+    return complete.layout(problem, config)
+
+
+def _flash(
+    sequence_length: Int, kv_length: Int, heads: int = 1, *, fast: bool = False
+) -> FlashLayout:
+    """Flash's layout for one request with one KV head of size 64, on 108 multiprocessors."""
+    problem = _decode(_bounds(), sequence_length=sequence_length, num_heads=integer(heads))
+    config = FlashConfig(kv_length, integer(-1), integer(108), boolean(fast))
+    return flash.layout(problem, config).layout
+
+
+def _at_most(one: FlashLayout, two: FlashLayout, assuming: Mapping[str, Bool]) -> Claim:
+    """The first invocation needs no more bytes than the second."""
+    return Claim(
+        one.total_backend_bytes <= two.total_backend_bytes,
+        assuming,
+        shows={
+            "KV length": one.split_heuristic_kv_length,
+            "splits": one.selected_split_count,
+            "bytes": one.total_backend_bytes,
+            "splits of the other": two.selected_split_count,
+            "bytes of the other": two.total_backend_bytes,
+        },
+    )
+
+
+@obligation(
+    "ort.gqa.bound.not.flash-corner",
+    "Flash needs most at the longest query, with the splits chosen there (same KV length)",
+    source=_SOURCE,
+    expect="refuted",
+    note="A longer query is more work, hence split less: the bound has to take the ceiling.",
+)
+def flash_corner() -> Claim:
+    """So the corner of an envelope does not bound what lies inside it."""
+    length, longest = (
+        symbol_int(name, IntDomain(1, 128))
+        for name in ("sequence_length", "longest_sequence_length")
+    )
+    shorter, corner = _flash(length, _KV), _flash(longest, _KV)
+    return _at_most(shorter, corner, {"query within its bound": length <= longest})
+
+
+@obligation(
+    "ort.gqa.bound.not.flash-monotone",
+    "one token of KV more, and Flash needs no less (one query token, 2 heads)",
+    source=_SOURCE,
+    expect="refuted",
+    note="One block more can make an efficient split count ineligible.",
+)
+def flash_monotone() -> Claim:
+    """From whole blocks of 256 tokens to one token more."""
+    one = integer(1)
+    return _at_most(_flash(one, _KV, 2), _flash(one, _KV + 1, 2), {})
+
+
+@obligation(
+    "ort.gqa.bound.not.flash-for-fast-decode",
+    "what regular decode needs is enough for fast decode (same lengths, 8 heads, 1 KV head)",
+    source=_SOURCE,
+    expect="refuted",
+    note="Fast decode counts KV heads as its work, so it splits more.",
+)
+def flash_for_fast_decode() -> Claim:
+    """One query token; both lay out their buffers for every query head."""
+    one = integer(1)
+    return _at_most(_flash(one, _KV, 8, fast=True), _flash(one, _KV, 8), {})
+
+
+@obligation(
+    "ort.gqa.bound.not.xqa-monotone",
+    "XQA needs no less for a larger batch",
+    source=_SOURCE,
+    expect="refuted",
+    note="One request more can leave multiprocessors without a stretch of the cache.",
+)
+def xqa_monotone() -> Claim:
+    """One head of size 64, no rotary embedding."""
+    batch, larger = (symbol_int(name, IntDomain(1, 16)) for name in ("batch_size", "larger_batch"))
+    device = symbol_int("multi_processor_count", IntDomain(1, 132))
+    one, two = _xqa(batch, device), _xqa(larger, device)
+    return Claim(
+        one.total_backend_bytes <= two.total_backend_bytes,
+        {"a larger batch": batch <= larger},
+        shows={
+            "stretches": one.subsequence_count,
+            "bytes": one.total_backend_bytes,
+            "stretches of the larger batch": two.subsequence_count,
+            "bytes of the larger batch": two.total_backend_bytes,
+        },
+    )
+
+
+def _xqa(batch_size: Int, device: Int) -> XqaLayout:
+    """XQA's layout for one head of size 64."""
+    problem = _decode(_bounds(), batch_size=batch_size, present_kv_cache_capacity=_KV)
+    none = KV_TYPE["none"], HEAD_SINK_STORAGE["none"]
+    return xqa.layout(problem, XqaConfig(integer(8), integer(0), device, *none, FALSE)).layout
+
+
+@obligation(
+    "ort.gqa.bound.not.xqa-without-vector-padding",
+    "XQA's bound without the padding of its output accumulator still holds its scratch",
+    source=_SOURCE,
+    expect="refuted",
+    note="The accumulator starts at a multiple of its vector, up to a vector less 1 byte later.",
+)
+def xqa_padding() -> Claim:
+    """One request and head of size 64."""
+    batch, device = integer(1), symbol_int("multi_processor_count", IntDomain(1, 132))
+    layout = _xqa(batch, device)
+    count, vector = maximum(batch, device), 64 * 8 * 2
+    bound = align_up(4 * batch, 128) + 127 + 256 * count + vector * count
+    return Claim(
+        layout.internal_scratch_bytes <= bound,
+        shows={"scratch bytes": layout.internal_scratch_bytes, "bytes without padding": bound},
+    )
+
+
+@obligation(
+    "ort.gqa.bound.not.xqa-largest-head-size",
+    "without an XQA kernel for the largest head size of an envelope there is none for a smaller",
+    source=FUNCTION_SOURCES["eligibility"],
+    expect="refuted",
+    note="Eligibility is not monotone in the head size.",
+)
+def xqa_largest_head_size() -> Claim:
+    """The largest multiple of 8 within the bound, as for the other routes."""
+    head_size, bound = (
+        symbol_int(name, IntDomain(8, 256, multiple_of=8))
+        for name in ("head_size", "head_size_bound")
+    )
+    small, large = xqa_has_head_size(head_size), xqa_has_head_size(bound)
+    return Claim(
+        implies(~large, ~small),
+        {"head size within its bound": head_size <= bound},
+        shows={"kernel": small, "kernel for the largest": large},
+    )
+
+
+@obligation(
+    "ort.gqa.bound.not.xqa-any-grid",
+    "where the bound for XQA is ok, XQA serves the largest batch",
+    source=_SOURCE,
+    expect="refuted",
+    note="The grid's limit of 65,535 belongs to the recipe, and the bound does not look at it.",
+)
+def xqa_any_grid() -> Claim:
+    """One head of size 64."""
+    batch = symbol_int("batch_size", IntDomain(1, 2**31 - 1))
+    bounds = _bounds(batch_size_bound=batch, reachable_backends=_backends("xqa"))
+    need, bound = _need(bounds, _decode(bounds), "xqa"), level1.aggregate(bounds)
+    return Claim(
+        need.ok,
+        {"the bound is ok": bound.ok},
+        shows={"recipe status": need.status, "bound status": bound.output.status},
+    )
+
+
+@obligation(
+    "ort.gqa.bound.not.windowed-any-rows",
+    "where the bound is ok, a windowed cache of one byte per element serves every head size",
+    source=_SOURCE,
+    expect="refuted",
+    note="Rows have to be multiples of 16 bytes; the bound checks the largest head size alone.",
+)
+def windowed_any_rows() -> Claim:
+    """Flash with an 8-bit cache."""
+    head_size, bound = (
+        symbol_int(name, IntDomain(8, 256, multiple_of=8))
+        for name in ("head_size", "head_size_bound")
+    )
+    bounds = _bounds(
+        head_size_bound=bound,
+        is_windowed_kv_cache=TRUE,
+        cache_element_size=integer(1),
+        kv_cache_bit_width=integer(8),
+        k_quantization=QUANTIZATION["per_tensor"],
+        v_quantization=QUANTIZATION["per_tensor"],
+    )
+    problem = _decode(bounds, head_size=head_size)
+    need, aggregate = _need(bounds, problem, "flash"), level1.aggregate(bounds)
+    return Claim(
+        need.ok,
+        {"the bound is ok": aggregate.ok, "head size within its bound": head_size <= bound},
+        shows={
+            "row bytes": need.layout.preparation.cache_row_bytes,
+            "recipe status": need.status,
+            "bound status": aggregate.output.status,
+        },
+    )
+
+
+def _preserved(*, with_past: bool) -> Claim:
+    """MEA with a preserved past: its need against the bound, with or without the past's bytes."""
+    capacity, past_capacity = (
+        symbol_int(name, IntDomain(1, 2**31 - 1)) for name in ("capacity", "past_capacity")
+    )
+    bounds = _bounds(
+        head_size_bound=integer(8),
+        present_kv_cache_capacity_bound=capacity,
+        reachable_backends=_backends("memory_efficient"),
+    )
+    problem = _decode(
+        bounds, requires_separate_past_buffer=TRUE, past_kv_cache_capacity=past_capacity
+    )
+    past = past_capacity * cache_row_bytes(problem)
+    need, bound = _need(bounds, problem, "memory_efficient"), level1.aggregate(bounds)
+    needed, most = need.layout.total_workspace_bytes, bound.output.total_workspace_bytes
+    return Claim(
+        needed <= (past + most if with_past else most),
+        {"the bound is ok": bound.ok, "past within the capacity": past_capacity <= capacity},
+        shows={"past bytes": past, "needed bytes": needed, "bound bytes": most},
+    )
+
+
+@obligation(
+    "ort.gqa.bound.not.with-preserved-past",
+    "the bound covers a preserved past tensor",
+    source=_SOURCE,
+    expect="refuted",
+    note="The adapter adds it; the aggregate sizes shared buffers only.",
+)
+def without_past() -> Claim:
+    """MEA, head size 8: rows of 16 bytes."""
+    return _preserved(with_past=False)
+
+
+@obligation(
+    "ort.gqa.bound.not.past-unpadded",
+    "the bound plus the bytes of a preserved past tensor, not padded to 256, is enough",
+    source=_SOURCE,
+    expect="refuted",
+    note="What follows the past starts at a multiple of 256.",
+)
+def past_unpadded() -> Claim:
+    """MEA, head size 8: rows of 16 bytes."""
+    return _preserved(with_past=True)
+
+
+@obligation(
+    "ort.gqa.bound.not.mea-by-kv-length",
+    "MEA's recipe for the valid tokens bounds what it needs (2 heads, 1 KV head)",
+    source=FUNCTION_SOURCES["mea"],
+    expect="refuted",
+    note="K and V are expanded over the whole capacity, however few tokens are valid.",
+)
+def mea_by_kv_length() -> Claim:
+    """One query token, head size 64."""
+    kv_length, capacity = (
+        symbol_int(name, IntDomain(1, 2**31 - 1)) for name in ("kv_length", "capacity")
+    )
+    problem = _decode(_bounds(), num_heads=integer(2))
+    needed, by_length = (
+        memory_efficient.layout(problem, tokens).layout.total_backend_bytes
+        for tokens in (capacity, kv_length)
+    )
+    return Claim(
+        needed <= by_length,
+        {"KV length within the capacity": kv_length <= capacity},
+        shows={"needed bytes": needed, "bytes for the KV length": by_length},
+    )
+
+
+@obligation(
+    "ort.gqa.bound.not.windowed-by-capacity",
+    "a windowed cache never makes a backend see more than its capacity",
+    source=FUNCTION_SOURCES["preparation"],
+    expect="refuted",
+    note="Several tokens are appended to a staged copy: the backend sees C + S.",
+)
+def windowed_by_capacity() -> Claim:
+    """Hence a bound from the capacity alone is too small for MEA and unfused."""
+    length, capacity = (
+        symbol_int(name, IntDomain(1, 2**31 - 1)) for name in ("sequence_length", "capacity")
+    )
+    problem = _decode(
+        _bounds(),
+        sequence_length=length,
+        present_kv_cache_capacity=capacity,
+        is_windowed_kv_cache=TRUE,
+    )
+    seen = effective_capacity(problem)
+    return Claim(seen <= capacity, shows={"tokens that the backend sees": seen})

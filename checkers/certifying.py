@@ -17,7 +17,7 @@ from rich.markup import escape
 
 from routeproof.spec.derivation import Digests, unpack
 from routeproof.spec.errors import InputError
-from routeproof.spec.interpret import compile_terms
+from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.obligation import Claim, Obligation
 from routeproof.spec.terms import Bool, free_symbols
 
@@ -86,7 +86,7 @@ def _proof(claim: Claim, evidence: Any, seconds: float) -> tuple[_Word, str]:  #
     if not isinstance(evidence, dict):
         raise RefusedError("no evidence")
     conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
-    _admitted(conditions, goals, evidence)
+    _admitted(claim, evidence)
     steps = evidence.get("derivation") or []
     if not isinstance(steps, list):
         raise RefusedError("a derivation is a list of lists of steps")
@@ -101,7 +101,7 @@ def _proof(claim: Claim, evidence: Any, seconds: float) -> tuple[_Word, str]:  #
             step, count = unpack(rows)
             check_derivation(part, step, facts, names)
             followed += count
-    asked = _asked(conditions, left if steps else goals, seconds)
+    asked = _asked(conditions, left if steps else parts, seconds)
     told = [f"{followed:,} steps followed"] if followed else []
     if asked is None:
         return "unconfirmed", ", ".join([*told, "the solver's word"])
@@ -119,15 +119,16 @@ def _asked(conditions: Sequence[Bool], goals: Sequence[Bool], seconds: float) ->
     return f"{len(goals)} asked again" if goals else ""
 
 
-def _admitted(
-    conditions: Sequence[Bool], goals: Sequence[Bool], evidence: Mapping[str, Any]
-) -> None:
+def _admitted(claim: Claim, evidence: Mapping[str, Any]) -> None:
     """The claim is not vacuous: the state in the evidence meets every condition."""
-    state = read_state(
-        free_symbols(*conditions, *goals), evidence.get("admitted_state"), "admitted state"
-    )
-    if not all(compile_terms(conditions)(state)):
+    state = _state(claim, evidence.get("admitted_state"), "admitted state")
+    if not all(compile_terms(tuple(claim.conditions.values()))(state)):
         raise RefusedError("the admitted state does not meet the conditions")
+
+
+def _state(claim: Claim, data: Any, where: str) -> dict[str, Value]:  # noqa: ANN401 - JSON
+    conditions, goals = claim.conditions.values(), claim.goals.values()
+    return read_state(free_symbols(*conditions, *goals, *claim.shown.values()), data, where)
 
 
 def _refutation(claim: Claim, entry: Mapping[str, Any], name: str) -> str:
@@ -135,11 +136,7 @@ def _refutation(claim: Claim, entry: Mapping[str, Any], name: str) -> str:
     if not isinstance(found, dict) or found.get("obligation") != name:
         raise RefusedError("no counterexample")
     conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
-    state = read_state(
-        free_symbols(*conditions, *goals, *claim.shown.values()),
-        found.get("state"),
-        "counterexample",
-    )
+    state = _state(claim, found.get("state"), "counterexample")
     if not all(compile_terms(conditions)(state)):
         raise RefusedError("the counterexample does not meet the conditions")
     if all(compile_terms(goals)(state)):

@@ -19,7 +19,9 @@ from routeproof.spec.terms import (
     Op,
     Term,
     integer,
+    rename_bound,
     substitute,
+    symbol_int,
     topological,
 )
 
@@ -29,11 +31,21 @@ _MOST_NODES = 60_000
 
 
 def ask_again(conditions: Sequence[Bool], seconds: float) -> str:
-    """`sat`, `unsat`, or `unknown` where the solver gives up or the terms are too large."""
+    """`sat`, `unsat`, or `unknown` where the solver gives up or the terms are too large.
+
+    First with every search as an unknown number: no state of that is none of the claim either.
+    """
+    hidden = _without_searches(conditions)
+    if _answer(hidden, seconds) == "unsat":
+        return "unsat"
+    return _answer(conditions, seconds)
+
+
+def _answer(conditions: Sequence[Bool], seconds: float) -> str:
     import z3
 
     encoder = _Encoder(z3)
-    solver = z3.Solver(ctx=encoder.context)
+    solver = z3.SimpleSolver()
     solver.set("timeout", int(seconds * 1000))
     try:
         solver.add(*(encoder.encode(one) for one in conditions), *encoder.domains)
@@ -42,16 +54,24 @@ def ask_again(conditions: Sequence[Bool], seconds: float) -> str:
         return "unknown"
 
 
+def _without_searches(conditions: Sequence[Bool]) -> tuple[Bool, ...]:
+    """The conditions with a symbol for each search, one for all that differ in names only."""
+    searches = [
+        node for node in topological(tuple(conditions)) if node.op is Op.FIRST and not node.bound
+    ]
+    symbols = {one: symbol_int(f"search {rename_bound(one, '%').serial}") for one in searches}
+    return cast("tuple[Bool, ...]", substitute(tuple(conditions), symbols))
+
+
 class _TooLargeError(Exception):
     """Written out, the searches are more than a solver reads."""
 
 
 class _Encoder:
-    """Terms as expressions of one context; every symbol is declared when it is first met."""
+    """Terms as expressions; every symbol is declared when it is first met."""
 
     def __init__(self, z3: Any) -> None:  # noqa: ANN401 - untyped library
         self._z3 = z3
-        self.context = z3.Context()
         self.domains: list[Any] = []
         self._done: dict[Term, Any] = {}
 
@@ -69,10 +89,10 @@ class _Encoder:
     def _symbol(self, node: Term) -> Any:  # noqa: ANN401 - untyped library
         z3, name = self._z3, f"{node.name} {node.sort_name}"
         if isinstance(node, Bool):
-            return z3.Bool(name, self.context)
+            return z3.Bool(name)
         if isinstance(node, Float):
             return z3.FP(name, self._format(node))
-        value = z3.Int(name, self.context)
+        value = z3.Int(name)
         if isinstance(node.sort, EnumSort):
             self.domains += [value >= 0, value < len(node.sort.members)]
         elif node.domain is not None:
@@ -84,18 +104,16 @@ class _Encoder:
 
     def _format(self, node: Term) -> Any:  # noqa: ANN401 - untyped library
         ends = (8, 24) if node.sort == 32 else (11, 53)
-        return self._z3.FPSort(*ends, ctx=self.context)
+        return self._z3.FPSort(*ends)
 
     def _constant(self, node: Term) -> Any:  # noqa: ANN401 - untyped library
         z3, value = self._z3, node.value
         if isinstance(value, FloatValue):
-            bits = z3.BitVecVal(
-                int.from_bytes(value.bits, "big"), 8 * len(value.bits), self.context
-            )
-            return z3.fpBVToFP(bits, self._format(node), self.context)
+            bits = z3.BitVecVal(int.from_bytes(value.bits, "big"), 8 * len(value.bits))
+            return z3.fpBVToFP(bits, self._format(node))
         if isinstance(node.sort, EnumSort):
-            return z3.IntVal(node.sort.members.index(str(value)), self.context)
-        return (z3.BoolVal if isinstance(value, bool) else z3.IntVal)(value, self.context)
+            return z3.IntVal(node.sort.members.index(str(value)))
+        return (z3.BoolVal if isinstance(value, bool) else z3.IntVal)(value)
 
     def _node(self, node: Term, args: list[Any]) -> Any:  # noqa: ANN401 - untyped library
         z3 = self._z3
@@ -148,22 +166,22 @@ class _Encoder:
     def _floor(self, value: Any, divisor: Any) -> Any:  # noqa: ANN401 - untyped library
         z3 = self._z3
         negated = z3.If(divisor > 0, value / divisor, (-value) / (-divisor))
-        return z3.If(divisor == 0, z3.IntVal(0, self.context), negated)
+        return z3.If(divisor == 0, z3.IntVal(0), negated)
 
     def _float(self, node: Term, args: list[Any]) -> Any:  # noqa: ANN401 - untyped library
         z3 = self._z3
-        near, up = z3.RNE(self.context), z3.RTP(self.context)
+        near, up = z3.RNE(), z3.RTP()
         match node.op:
             case Op.TO_FLOAT:
-                return z3.fpRealToFP(near, z3.ToReal(args[0]), self._format(node), self.context)
+                return z3.fpRealToFP(near, z3.ToReal(args[0]), self._format(node))
             case Op.WIDEN:
-                return z3.fpFPToFP(near, args[0], self._format(node), self.context)
+                return z3.fpFPToFP(near, args[0], self._format(node))
             case Op.FLOAT_MUL:
-                return z3.fpMul(near, *args, ctx=self.context)
+                return z3.fpMul(near, *args)
             case Op.FLOAT_DIV:
-                return z3.fpDiv(near, *args, ctx=self.context)
+                return z3.fpDiv(near, *args)
             case _:
-                return z3.fpRoundToIntegral(up, args[0], ctx=self.context)
+                return z3.fpRoundToIntegral(up, args[0])
 
 
 def _written_out(search: Term) -> Term:

@@ -16,7 +16,7 @@ _FIRST = {"prompt": None, "first": True, "single": True, "chunk": False, "decode
 _ROUTES = ("xqa", "cudnn", "flash", "flash_fast_decode", "memory_efficient", "unfused")
 _TOKENS = (1, 2, 3, 17, 63, 64, 65, 100, 128, 129, 500, 2048)
 _CAPACITY = (1, 2, 16, 63, 64, 65, 255, 256, 257, 1000, 4096, 8192, 16_320, 32_768, 65_536)
-_LONG = (64, 257, 1000, 4096, 8192, 16_320, 16_384, 32_768, 65_536)
+_LONG = (64, 257, 1000, 4096, 8192, 16_320, 16_384, 24_576, 32_768, 65_536)
 _DEVICE = (1, 2, 16, 46, 82, 108, 127, 128, 129, 132, 142, 144, 200, 304, 1024)
 _WINDOW = (-1, -1, 1, 100, 128, 4096, 2**31 - 1)
 _HEAD_SIZES = {
@@ -106,7 +106,9 @@ def draw(case, count, rng, *, far=False, idle=False):
         bits = np.where(quantized, 8, bits)
     kind = np.where(quantized, pick(1, 2), 0)
     other_kind = kind if case.route == "xqa" else np.where(quantized, pick(0, 1, 2), 0)
-    heads = pick(1, 1, 2) if idle else pick(1, 1, 2, 3, 4, 8)
+    length = np.maximum(1, (visible * pick(1, 1, 1, 0.5, 0.01)).astype(int))
+    length = np.minimum(length, pick(*_LONG)) if idle else length
+    heads = pick(1, 1, 2) if idle else size(1, 1, 2, 3, 4, 8, up_to=65_535)
     group = pick(1, 1, 2) if idle else pick(1, 1, 2, 4, 5, 7, 8, 16, 32)
     route = case.route.removesuffix("-fast-decode")
     head = case.head_size or pick(*_HEAD_SIZES[route])
@@ -122,7 +124,7 @@ def draw(case, count, rng, *, far=False, idle=False):
         "past_kv_cache_capacity": np.where(separate, capacity, 0),
         "requires_separate_past_buffer": separate,
         "is_first_prompt": often({None: 0.5, True: 1.0, False: 0.0}[case.first_prompt]),
-        "total_sequence_length": np.maximum(1, (visible * pick(1, 1, 1, 0.5, 0.01)).astype(int)),
+        "total_sequence_length": length,
         "bound.qkv_element_size": np.full(count, 2),
         "bound.cache_element_size": np.where(bits > 0, 1, pick(1, 2)),
         "bound.batch_size_bound": batch + pick(0, 0, 0, 1, 3),

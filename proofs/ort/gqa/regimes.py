@@ -106,13 +106,13 @@ _REGIMES: Mapping[str, Regime] = {
         lambda _: integer(MAX_SPLITS),
     ),
     "capped-by-device": Regime(
-        "no fewer blocks than multiprocessors",
+        "at most 128 multiprocessors, as many blocks or more",
         "1 split per multiprocessor",
         lambda choice: all_of(choice.device <= MAX_SPLITS, choice.device <= choice.blocks),
         lambda choice: choice.device,
     ),
     "capped-by-blocks": Regime(
-        "no fewer multiprocessors than blocks",
+        "at most 128 blocks, as many multiprocessors or more",
         "1 split per block",
         lambda choice: all_of(choice.blocks <= MAX_SPLITS, choice.blocks <= choice.device),
         lambda choice: choice.blocks,
@@ -140,7 +140,7 @@ def _count(name: str, regime: Regime) -> Obligation:
         splits, cap = choice.splits, regime.cap(choice)
         return Claim(
             splits == cap if regime.exact else all_of(splits >= 1, splits <= cap),
-            {name: regime.holds(choice)},
+            {regime.where: regime.holds(choice)},
             shows={"splits": splits, "cap": cap},
         )
 
@@ -174,7 +174,7 @@ def _bytes(name: str, regime: Regime) -> Obligation:
         most = flash.buffers(Checks(STATUS), problem, named if by_blocks else cap).total
         return Claim(
             recipe.layout.total_backend_bytes <= most,
-            {"status is ok": recipe.ok, **by_blocks, name: regime.holds(choice)},
+            {"status is ok": recipe.ok, **by_blocks, regime.where: regime.holds(choice)},
             shows={"splits": choice.splits, "bytes for the cap": most},
         )
 
@@ -194,7 +194,7 @@ def _reached(name: str, regime: Regime) -> Obligation:
         splits, cap = choice.splits, regime.cap(choice)
         return Claim(
             splits <= cap - 1,
-            {name: all_of(regime.holds(choice), cap >= 2)},
+            {regime.where: regime.holds(choice), "a choice": cap >= 2},
             shows={"splits": splits, "cap": cap},
         )
 
@@ -239,7 +239,8 @@ def idle() -> Claim:
     """One split may already be efficient enough."""
     choice = _choice()
     single = any_of(*(regime.holds(choice) for regime in _REGIMES.values() if regime.exact))
-    return Claim(choice.splits >= 2, {"neither single regime": ~single})
+    splits = choice.splits
+    return Claim(splits >= 2, {"neither single regime": ~single}, shows={"splits": splits})
 
 
 @obligation(
@@ -253,10 +254,9 @@ def one_wave() -> Claim:
     """Hence SM // work is no cap."""
     choice = _choice(work=8, blocks=8, device=8)
     splits = choice.splits
-    waves = {"splits": splits, "blocks in flight": splits * choice.work}
     return Claim(
         splits <= maximum(1, choice.device // choice.work),
-        shows=waves,
+        shows={"splits": splits, "splits of all work items": splits * choice.work},
     )
 
 

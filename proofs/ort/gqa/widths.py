@@ -57,6 +57,7 @@ __all__ = ["BEYOND", "FITS", "INT32"]
 
 _RUNTIME = FUNCTION_SOURCES["flash_runtime"]
 _ONE = integer(1)
+_DEVICE = integer(108)
 
 
 def _runtime_agrees(problem: Problem, config: FlashConfig, assuming: Mapping[str, Bool]) -> Claim:
@@ -109,7 +110,7 @@ def runtime() -> Claim:
 
 @obligation(
     "ort.gqa.width.flash-runtime.unchecked",
-    "it equals the exact sizes for every shape of positive int32 sizes",
+    "the run-time Flash sizing is exact for every shape of positive int32 sizes",
     source=_RUNTIME,
     expect="refuted",
     note="The twin: without the recipe's status the products wrap.",
@@ -176,7 +177,6 @@ _EXTENTS: Mapping[str, Extent] = {
     "flash_fast_decode": Extent(256, batch=16_777_216),
     "xqa": Extent(256, batch=65_535),
 }
-_DEVICE = integer(108)
 
 
 def _fills_device(work: Int) -> Bool:

@@ -39,6 +39,7 @@ _MOST_STEPS = 3_000
 _MOST_CASES = 2
 _MOST_TRIED = 3
 _FEW_STEPS = 2
+_CONTEXT_STEPS = 10
 _MOST_FAILED = 4
 _DEEPEST = 60
 
@@ -132,6 +133,9 @@ class Calculus:
     def _some(self, parts: Sequence[Bool], facts: Facts) -> Step | None:
         """One part, where the others fail."""
         for index in reversed(range(len(parts))):
+            self.steps += _CONTEXT_STEPS
+            if self.steps > _MOST_STEPS:
+                return None
             others = all_of(*(~part for at, part in enumerate(parts) if at != index))
             premise = self._holds(parts[index], facts.with_also(others))
             if premise:
@@ -572,12 +576,19 @@ def _tests(goal: Bool) -> list[Bool]:
     ]
 
 
-def compares_sizes(goals: Iterable[Bool]) -> bool:
-    """Whether a goal puts one product in order with another: what the calculus is for."""
+def compares_sizes(conditions: Sequence[Bool], goals: Iterable[Bool]) -> bool:
+    """Whether a goal orders products, under conditions that order sizes: what this is for."""
+    given = [part for one in conditions for part in _parts(one)]
+    if not any(_orders_sizes(part) for part in given):
+        return False
     orders = (
         node for node in topological(tuple(goals)) if node.op in (Op.LE, Op.LT) and not node.bound
     )
-    return any(_is_product(one) for order in orders for one in topological(order.args[:2]))
+    return any(_is_product(one) for order in orders for one in topological(order.args))
+
+
+def _orders_sizes(condition: Bool) -> bool:
+    return condition.op in (Op.LE, Op.LT) and all(one.op is not Op.CONST for one in condition.args)
 
 
 def _is_product(term: Term) -> bool:

@@ -141,7 +141,7 @@ class _Claim:
 
     def _derived(self) -> Decision | None:
         """The claim as proved by the monotone calculus; what it leaves is left to the solver."""
-        if self._claim.solver_only or not compares_sizes(self._claim.goals.values()):
+        if self._claim.solver_only or not compares_sizes(self._conditions, (self._goal,)):
             return None
         goals = tuple(self._claim.goals.values())
         calculus = self._calculus = Calculus(self._conditions, goals)
@@ -149,7 +149,8 @@ class _Claim:
             return None
         steps, parts = calculus.derive()
         left = [part for part, step in zip(parts, steps, strict=True) if step is None]
-        if len(left) == len(parts):
+        if 2 * len(left) > len(parts):  # the solver decides it as well as a whole
+            self._calculus = None
             return None
         self._derivation = [pack(step, calculus.names) if step else None for step in steps]
         if left:

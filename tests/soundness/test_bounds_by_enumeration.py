@@ -104,7 +104,7 @@ def _rules(name, kind):
     return splits(_case(name), _admitted(name, kind))
 
 
-def _boxes(name, states, rows, *, most=1_000, axes=("batch_size",)):
+def _boxes(name, states, rows, *, most=800, axes=("batch_size",)):
     rng = np.random.default_rng(7)
     quantified = _enumerated(name).symbols
     return [
@@ -122,11 +122,11 @@ def test_no_state_of_a_box_breaks_the_bound(name):
 
 @pytest.mark.parametrize("name", BOUNDS)
 def test_no_state_near_the_limit_of_64_bits_breaks_the_bound(name):
-    """The boxes are those with the largest bounds; some of their states overflow."""
+    """The boxes are those with the largest bounds, beside sizes that overflow."""
     states = _admitted(name, "far")
     (most,) = compile_numpy([_enumerated(name).claim.shown["bound bytes"]])(states)
     largest = np.argsort(most)[-BOXES:]
-    assert most[largest[-1]] > 2**52
+    assert most[largest[-1]] > 2**62
     _enumerated(name).assert_holds_on(_boxes(name, states, largest, most=200))
 
 
@@ -258,7 +258,7 @@ def _restricted(claim, box, quantified):
 
 def _refuted_box(name, weakened, states, rows, axes):
     """Return the first box around the states in which a weakened obligation has a failing state."""
-    boxes = _boxes(name, states, rows, most=400, axes=axes)
+    boxes = _boxes(name, states, rows, most=200, axes=axes)
     stack, starts = stacked(boxes)
     admitted, holds = Enumerated(weakened).on(stack)
     failing = np.logical_or.reduceat(admitted & ~holds, starts)
@@ -313,7 +313,7 @@ def test_a_bound_for_64_splits_is_refuted_by_the_enumeration_and_the_decision(na
 @pytest.mark.parametrize("name", list(dict.fromkeys((*NEEDED, *SPLIT))))
 def test_on_a_box_the_decision_proves_what_the_enumeration_finds(name):
     """The obligation itself, restricted to a box, is never refuted, and proved on the first few."""
-    for box in _boxes(name, _admitted(name), range(4), most=400):
+    for box in _boxes(name, _admitted(name), range(4), most=200):
         restricted = _restricted(_enumerated(name).claim, box, _enumerated(name).symbols)
         admitted, holds = Enumerated(restricted).on(stacked([box])[0])
         assert admitted.any()

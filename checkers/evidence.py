@@ -30,7 +30,7 @@ from routeproof.spec.terms import (
     topological,
 )
 
-__all__ = ["RefusedError", "check_derivation", "parts_of"]
+__all__ = ["RefusedError", "Use", "check_derivation", "parts_of"]
 
 Range = tuple[float, float]  # ends are exact integers or infinite
 Monomial = tuple[Int, ...]
@@ -58,12 +58,21 @@ def parts_of(conditions: Sequence[Bool], goals: Sequence[Bool]) -> tuple[list[Bo
     return parts, facts
 
 
-def check_derivation(part: Bool, step: Step, facts: Facts, names: Digests) -> None:
-    """Follow the derivation of one part; a `RefusedError` names the first step that fails."""
+Use = tuple[Int, Int, tuple[Rule, ...]]
+"""A fact used, `left <= right`, and the rules between the goal and it."""
+
+
+def check_derivation(part: Bool, step: Step, facts: Facts, names: Digests) -> list[Use]:
+    """Follow the derivation of one part; a `RefusedError` names the first step that fails.
+
+    What comes back are the facts about symbols that it rests on, for people.
+    """
+    checker = _Checker(names, facts)
     try:
-        _Checker(names, facts).holds(part, step, facts)
+        checker.holds(part, step, facts)
     except (ModelError, LookupError, TypeError, ValueError, AttributeError) as error:
         raise RefusedError(f"a step is malformed: {error}") from error
+    return checker.uses
 
 
 # What the conditions say
@@ -477,6 +486,8 @@ class _Checker:
         nodes = topological(tuple(facts.known))
         self._terms = {names(node): node for node in nodes}
         self._done: set[tuple[int, Term, Term, int]] = set()
+        self._path: list[Rule] = []
+        self.uses: list[Use] = []
 
     def _term(self, name: object) -> Term:
         require(isinstance(name, str) and name in self._terms, f"no term {name} in the claim")
@@ -543,7 +554,9 @@ class _Checker:
             rule = _RULES.get(step.rule)
             if rule is None:
                 raise RefusedError(f"{step.rule} does not compare")
+            self._path.append(step.rule)
             rule(self, left, right, step, facts)
+            self._path.pop()
             self._done.add(key)
 
     def _learn(self, terms: Sequence[Term]) -> None:
@@ -583,6 +596,8 @@ class _Checker:
             return self._is_same(low, left)
 
         require(any(says(*pair) for pair in facts.orders()), "no fact puts the term above")
+        if left.op is Op.SYMBOL:
+            self.uses.append((left, middle, tuple(self._path)))
         self.all([(middle, right)], step.premises, facts)
 
     def above(self, left: Int, right: Int, step: Step, facts: Facts) -> None:

@@ -22,6 +22,7 @@ from .readings.smtlib import script
 from .registry import build, load_obligations, pick, shown_path
 from .report import Output, print_counterexample
 from .solver import Options
+from .telling import tell_derivation
 from .unrolling import unroll, unrolled_size
 
 __all__ = ["query", "run_explain"]
@@ -115,6 +116,11 @@ def _story(console: Console, obligation: Obligation) -> None:
     console.print(
         f"  engine {decision.engine}, {result.seconds:.2f} s, {decision.evidence.get('solver', '')}"
     )
+    derivation = _list(decision.evidence.get("derivation"))
+    statement = build(obligation) if derivation else None
+    if isinstance(statement, Claim):
+        for line in tell_derivation(statement, derivation):
+            console.print(f"  {escape(line)}")
     for line in _list(decision.evidence.get("stands_for")):
         console.print(f"  abstracted: {escape(line)}")
     for row in _list(decision.evidence.get("table")):

@@ -173,7 +173,7 @@ _SAVED = {"schema_version": 1, "obligation": "own.fails", "state": _STATE}
         ({}, "needs 'schema_version'"),
         ({**_SAVED, "schema_version": 2}, "schema_version 2 is not 1"),
         ({**_SAVED, "obligation": "own.fail"}, "did you mean 'own.fails'"),
-        ({**_SAVED, "state": {**_STATE, "depth": 1}}, "has no input 'depth'"),
+        ({**_SAVED, "state": {**_STATE, "depth": 1}}, "no input 'depth'; did you mean 'length'?"),
         ({**_SAVED, "state": {"heads": 1}}, "no value for length"),
         ({**_SAVED, "state": {**_STATE, "heads": 33}}, "heads: 33 is outside 1..32"),
         ({**_SAVED, "state": {**_STATE, "heads": True}}, "heads: expected a number, got true"),

@@ -35,12 +35,11 @@ from .witnesses import Witnesses
 
 __all__ = ["Calculus", "compares_sizes"]
 
-_MOST_STEPS = 3_000
+_MOST_STEPS = 2_000
 _MOST_CASES = 2
 _MOST_TRIED = 3
 _FEW_STEPS = 2
 _CONTEXT_STEPS = 10
-_MOST_FAILED = 4
 _DEEPEST = 60
 
 _Pair = tuple[Int, Int]
@@ -52,7 +51,7 @@ class Calculus:
 
     def __init__(self, conditions: Sequence[Bool], goals: Sequence[Bool]) -> None:
         """Take the conditions apart once; every goal is derived from the same facts."""
-        given = Facts(conditions)
+        given = self.facts = Facts(conditions)
         self.box, flags = given.box, given.flags
         simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags))
         self._root = Facts((*flags, *simple[: len(conditions)]), box=self.box)
@@ -69,17 +68,14 @@ class Calculus:
         self._shapes: dict[Term, int] = {}
         self.steps = 0
 
-    def derive(self) -> tuple[list[Step | None], list[Bool]]:
-        """A derivation of each part of the goals, None where none was found; and the parts."""
-        parts = [part for goal in self.goals for part in _parts(goal)]
-        found: list[Step | None] = []
-        for part in parts:
-            self.steps = 0
-            failed = found.count(None)
-            found.append(None if failed >= _MOST_FAILED else self._derived(part))
-        return found, parts
+    @property
+    def parts(self) -> list[Bool]:
+        """The conjuncts of the goals, simplified, each of which is derived by itself."""
+        return [part for goal in self.goals for part in _parts(goal)]
 
-    def _derived(self, part: Bool) -> Step | None:
+    def derive(self, part: Bool) -> Step | None:
+        """A derivation of one part, or None if none was found."""
+        self.steps = 0
         return self._in_cases(part, self._root, _MOST_CASES)
 
     def _in_cases(self, goal: Bool, facts: Facts, left: int) -> Step | None:
@@ -164,8 +160,7 @@ class Calculus:
         """A derivation of `left <= right`."""
         if left is right:
             return Step(Rule.SAME)
-        low, high = facts.range_of(left).hi, facts.range_of(right).lo
-        if low is not None and high is not None and low <= high:
+        if facts.ranges.ends(left)[1] <= facts.ranges.ends(right)[0]:
             return Step(Rule.RANGE)
         for place, step in self._proved.get((left, right), ()):
             if facts.extends(place):
@@ -480,16 +475,27 @@ class Calculus:
     def _kin(self, term: Term) -> frozenset[Int]:
         """The integer symbols below the term, and all that facts compare those with."""
         if term not in self._related:
-            queue = [one for one in free_symbols(term) if isinstance(one, Int)]
-            found = set(queue)
-            while queue:
-                one = queue.pop()
-                for other in (*self._root.above(one), *self._root.below(one)):
-                    new = {n for n in free_symbols(other) if isinstance(n, Int)} - found
-                    found |= new
-                    queue.extend(new)
-            self._related[term] = frozenset(found)
+            for node in topological((term,)):
+                if node not in self._related:
+                    below = (self._related[arg] for arg in node.args)
+                    is_size = isinstance(node, Int) and node.op is Op.SYMBOL
+                    self._related[node] = (
+                        self._compared(cast("Int", node))
+                        if is_size
+                        else frozenset[Int]().union(*below)
+                    )
         return self._related[term]
+
+    def _compared(self, symbol: Int) -> frozenset[Int]:
+        """The symbol, and all that facts compare it with, directly or not."""
+        found, queue = {symbol}, [symbol]
+        while queue:
+            one = queue.pop()
+            for other in (*self._root.above(one), *self._root.below(one)):
+                new = {n for n in free_symbols(other) if isinstance(n, Int)} - found
+                found |= new
+                queue.extend(new)
+        return frozenset(found)
 
     def _covers_as_one(self, one: Monomial, two: Monomial, facts: Facts) -> Step | None:
         """What the two products do not share, compared as one value each."""

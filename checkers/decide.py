@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, cast
 
-from routeproof.spec.derivation import pack
+from routeproof.spec.derivation import Step, pack
 from routeproof.spec.interpret import State, Value
 from routeproof.spec.obligation import Claim, Verdict
 from routeproof.spec.terms import (
@@ -40,11 +40,13 @@ from .readings.smtlib import script
 from .sampling import Sampler, constants_of
 from .solver import Limits, Options, ask, second_opinion, solver_version
 from .unrolling import unroll, unrolled_size
+from .witnesses import failing_state
 
 __all__ = ["Decision", "axes_of", "constant", "decide_claim"]
 
 _QUICK_RESOURCES = 1_500_000
 _LARGEST_UNROLLED = 4_000
+_MOST_UNDERIVED = 4
 
 _Accept = Callable[[State], bool]
 
@@ -147,9 +149,14 @@ class _Claim:
         calculus = self._calculus = Calculus(self._conditions, goals)
         if not calculus.witnesses.states:
             return None
-        steps, parts = calculus.derive()
-        left = [part for part, step in zip(parts, steps, strict=True) if step is None]
-        if 2 * len(left) > len(parts):  # the solver decides it as well as a whole
+        steps: list[Step | None] = []
+        for part in calculus.parts:
+            failed = steps.count(None)
+            steps.append(calculus.derive(part) if failed < _MOST_UNDERIVED else None)
+            if steps[-1] is None and not failed and (refuted := self._proposed(calculus)):
+                return refuted
+        left = [part for part, step in zip(calculus.parts, steps, strict=True) if step is None]
+        if 2 * len(left) > len(steps):  # the solver decides it as well as a whole
             self._calculus = None
             return None
         self._derivation = [pack(step, calculus.names) if step else None for step in steps]
@@ -158,6 +165,15 @@ class _Claim:
             return None
         witness = self._replayer.completed(calculus.witnesses.states[0])
         return self._decision(Verdict.PROVED, _Outcome("none", "calculus"), witness=witness)
+
+    def _proposed(self, calculus: Calculus) -> Decision | None:
+        """The claim as refuted by a state that the facts propose."""
+        goals = tuple(self._claim.goals.values())
+        found = failing_state(self._conditions, goals, calculus.facts, self._options.seed)
+        if not found or not self._replayer.fails(found):
+            return None
+        shown = self._minimised(found)
+        return self._decision(Verdict.REFUTED, _Outcome(found, "sampling"), counterexample=shown)
 
     def _evaluated(self) -> Decision:
         """The verdict on the only state there is."""

@@ -485,7 +485,7 @@ class _Checker:
         self._sums = _Sums(names)
         nodes = topological(tuple(facts.known))
         self._terms = {names(node): node for node in nodes}
-        self._done: set[tuple[int, Term, Term, int]] = set()
+        self._done: set[tuple[Facts, Term, Term, Step]] = set()
         self._path: list[Rule] = []
         self.uses: list[Use] = []
 
@@ -548,7 +548,7 @@ class _Checker:
 
     def at_most(self, left: Int, right: Int, step: Step, facts: Facts) -> None:
         """`left <= right` under the facts."""
-        key = (id(facts), left, right, id(step))
+        key = (facts, left, right, step)
         if key not in self._done:
             self._learn((left, right))
             rule = _RULES.get(step.rule)

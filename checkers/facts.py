@@ -127,8 +127,7 @@ class Facts:
 
     def at_least(self, term: Int, value: int) -> bool:
         """Whether the term's range starts at the value or above."""
-        low = self.range_of(term).lo
-        return low is not None and low >= value
+        return self.ranges.ends(term)[0] >= value
 
     # What a state that meets the facts looks like
 
@@ -225,13 +224,14 @@ class Facts:
         positive = condition.args[0] if condition.op is Op.NOT else condition
         if positive.op not in (Op.LE, Op.LT, Op.EQ) or not isinstance(positive.args[0], Int):
             return False
-        left, right = (self.range_of(cast("Int", side)) for side in positive.args)
+        (low, high), (lower, higher) = (
+            self.ranges.ends(cast("Int", side)) for side in positive.args
+        )
         if positive.op is Op.EQ:
-            apart = _is_below(left, right, strict=True) or _is_below(right, left, strict=True)
-            return apart and condition.op is Op.NOT
+            return condition.op is Op.NOT and (high < lower or higher < low)
         if condition.op is Op.NOT:
-            return _is_below(right, left, strict=positive.op is Op.LE)
-        return _is_below(left, right, strict=positive.op is Op.LT)
+            return higher < low if positive.op is Op.LE else higher <= low
+        return high < lower if positive.op is Op.LT else high <= lower
 
 
 def _is_flag(condition: Bool) -> bool:
@@ -251,12 +251,6 @@ def _lowest(one: int | None, two: int | None) -> int | None:
 def _is_order(condition: Bool) -> bool:
     positive = condition.args[0] if condition.op is Op.NOT else condition
     return positive.op in (Op.LE, Op.LT) and isinstance(positive.args[0], Int)
-
-
-def _is_below(one: Interval, two: Interval, *, strict: bool) -> bool:
-    if one.hi is None or two.lo is None:
-        return False
-    return one.hi < two.lo if strict else one.hi <= two.lo
 
 
 def _orders(condition: Bool) -> Iterator[tuple[Int, Int]]:

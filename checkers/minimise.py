@@ -72,9 +72,11 @@ class Minimiser:
         """Try every nearer value when there are few."""
         rest = int(self.rests[symbol.name])
         distance = abs(int(state[symbol.name]) - rest)
-        if distance > _EXHAUSTIVE:
+        step = symbol.domain.multiple_of if symbol.domain else 1
+        if distance > _EXHAUSTIVE * step:
             return "unknown"
-        nearer = (value for step in range(distance) for value in (rest + step, rest - step))
+        offsets = range(0, distance, step)
+        nearer = (value for offset in offsets for value in (rest + offset, rest - offset))
         return next((n for n in nearer if self.fails({**state, symbol.name: n})), "none")
 
     def _shrink(self, symbol: Term, state: dict[str, Value]) -> bool:

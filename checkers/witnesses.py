@@ -27,14 +27,15 @@ from routeproof.spec.terms import (
 
 from .facts import Facts
 
-__all__ = ["Witnesses"]
+__all__ = ["Witnesses", "failing_state"]
 
 _ALGEBRA = Concrete()
-_TRIED = 160
+_TRIED = 120
 _PROPOSED = 60
 _KEPT = 6
 _SIMPLE = 60
-_SCALES = (20, 300, 300, 5_000)
+_ROUNDS = 8
+_SCALES = (20, 300, 300, 5_000, 80_000)
 
 
 class Witnesses:
@@ -142,15 +143,37 @@ class Witnesses:
         return tuple(map(_ALGEBRA.operation(node), *args))
 
 
+def failing_state(
+    conditions: Sequence[Bool], goals: Sequence[Bool], facts: Facts, seed: int = 0
+) -> State | None:
+    """A proposed state that meets every condition and breaks a goal, if one turns up."""
+    symbols = facts.ordered(free_symbols(*conditions, *goals))
+    simple = [one for one in conditions if len(topological((one,))) <= _SIMPLE]
+    meets, program = compile_terms(simple), compile_terms((*conditions, *goals))
+    for round_ in range(_ROUNDS):
+        draw = random.Random(f"{seed} {round_}")  # noqa: S311 - not for secrets
+        for state in _proposals(symbols, facts, draw):
+            if all(meets(state)):
+                values = program(state)
+                if all(values[: len(conditions)]) and not all(values[len(conditions) :]):
+                    return state
+    return None
+
+
 def _tests(goals: Sequence[Bool]) -> list[Bool]:
     """The conditions of choices, and whether a search has several candidates."""
     found: dict[Bool, None] = {}
+    searching: set[Term] = set()
     for node in topological(tuple(goals)):
-        if node.op is Op.ITE and not node.bound:
+        if node.op in SEARCHES or not searching.isdisjoint(node.args):
+            searching.add(node)
+        if node.bound:
+            continue
+        if node.op is Op.ITE and node.args[0] not in searching:
             found[cast("Bool", node.args[0])] = None
-        elif node.op is Op.FIRST and not node.bound:
+        elif node.op is Op.FIRST and node.args[0] not in searching:
             found[cast("Int", node.args[0]) > 1] = None
-    return [one for one in found if not any(n.op in SEARCHES for n in topological((one,)))]
+    return list(found)
 
 
 def _proposals(

@@ -50,13 +50,12 @@ def _measured(obligations: Sequence[Obligation], settings: Settings, *, as_table
                 _say(row(one))
     except KeyboardInterrupt:
         status = _INTERRUPTED
-    _progress("")
+    missing = len(obligations) - len(done)
     if as_table:
-        missing = len(obligations) - len(done)
         _say("", *([f"interrupted: {missing} not measured"] if missing else []))
         _say(summary(done, settings.limit))
     else:
-        _say(as_json(done, settings.limit))
+        _say(as_json(done, settings.limit, missing))
     return status or int(any(one.is_contradicted for one in done))
 
 

@@ -87,10 +87,14 @@ class Ranges:
 
     def of(self, term: Int) -> Interval:
         """The range of the term."""
+        lo, hi = self.ends(term)
+        return Interval(_closed(lo), _closed(hi))
+
+    def ends(self, term: Int) -> tuple[float, float]:
+        """The ends of the range, exact integers or infinite."""
         if term not in self._found:
             self._extend(term)
-        lo, hi = self._found[term]
-        return Interval(_closed(lo), _closed(hi))
+        return self._found[term]
 
     def _extend(self, term: Int) -> None:
         stack: list[Int] = [term]

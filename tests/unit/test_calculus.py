@@ -42,8 +42,8 @@ MEETING = [state for state in STATES if all(compile_terms(WITHIN)(state))]
 def derived(goal, conditions=WITHIN):
     """Return the derivation of each part of a goal, with the parts, or None."""
     calculus = Calculus(conditions, (goal,))
-    steps, parts = calculus.derive()
-    return None if None in steps else (steps, parts, calculus.names)
+    steps = [calculus.derive(part) for part in calculus.parts]
+    return None if None in steps else (steps, calculus.parts, calculus.names)
 
 
 def follow(goal, texts, conditions=WITHIN):

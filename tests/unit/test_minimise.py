@@ -136,6 +136,14 @@ def test_floats_move_to_the_simplest(start, fails, expected):
     assert left_open == (("number",) if expected == 2.5 else ())
 
 
+def test_multiples_are_few():
+    """A hundred values 256 apart are tried without asking a solver."""
+    apart = symbol_int("apart", IntDomain(256, 256 * 128, 256))
+    fails = {256 * 99, 256 * 101}
+    state, left_open = minimised(lambda one: one["apart"] in fails, [apart], {"apart": 256 * 101})
+    assert (state, left_open) == ({"apart": 256 * 99}, ())
+
+
 @given(st.integers(-600, 600), st.integers(1, 600))
 def test_integers_move_from_either_side(start, nearest):
     """What fails on the other side of rest and nearer is found, whatever side it started on."""

@@ -91,7 +91,7 @@ def check(repeat: int, jobs: int) -> Iterator[Figure]:
     """Wall clock and memory of the whole `routeproof check`."""
     runs = [_checked(jobs) for _ in range(repeat)]
     wall, busy, largest, together = map(statistics.median, zip(*runs, strict=True))
-    yield Figure("routeproof check", wall, "s", limit=30.0, note=f"{jobs} worker processes")
+    yield Figure("routeproof check", wall, "s", limit=60.0, note=f"{jobs} worker processes")
     yield Figure("check, processor time", busy, "s", note="all processes; other load hardly counts")
     yield Figure("check, largest process", largest / MEBIBYTE, "MiB", note="peak resident set")
     if together:

@@ -147,7 +147,8 @@ class _Claim:
             return None
         goals = tuple(self._claim.goals.values())
         calculus = self._calculus = Calculus(self._conditions, goals)
-        if not calculus.witnesses.states:
+        if not calculus.witnesses.states or calculus.facts.contradictory:
+            self._calculus = None  # without an admitted state nothing that follows is believed
             return None
         steps: list[Step | None] = []
         for part in calculus.parts:

@@ -505,7 +505,8 @@ class _Checker:
             case Rule.FACT:
                 require(goal is TRUE or facts.knows(goal), "not a fact")
             case Rule.ALL:
-                require(all_hold and len(parts) == len(step.premises), "not a conjunction")
+                require(bool(parts) and all_hold, "not a conjunction")
+                require(len(parts) == len(step.premises), "a premise is missing")
                 for part, premise in zip(parts, step.premises, strict=True):
                     self.holds(part, premise, facts)
             case Rule.ANY:

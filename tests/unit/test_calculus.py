@@ -230,3 +230,13 @@ def test_no_engine_is_loaded_to_check_evidence():
         f"checkers.{name}" for name in ("certifying", "evidence", "reasking", "registry", "values")
     }
     assert not {name for name in loaded if name.startswith(("models", "proofs"))}
+
+
+@pytest.mark.parametrize("goal", [m <= n, m < n, any_of(m < n, p), ~all_of(p, n <= m)], ids=str)
+def test_a_step_without_premises_proves_no_comparison(goal):
+    """An empty conjunction holds of anything, but is no rule for what is none."""
+    (part,), facts = parts_of(ORDERED, (goal,))
+    for rule in Rule:
+        for choices in ((), (0,), (1,)):
+            with pytest.raises(RefusedError):
+                check_derivation(part, Step(rule, choices), facts, Digests())

@@ -195,7 +195,6 @@ class _Proposer:
     """What one symbol may be, as far as the facts about it alone say."""
 
     def __init__(self, symbol: Term, facts: Facts) -> None:
-        self._symbol = symbol
         self._offered = facts.values_of(symbol)
         if isinstance(symbol, Bool) and not self._offered:
             fixed = facts.knows(symbol) or facts.refutes(symbol)

@@ -41,12 +41,9 @@ from routeproof.spec.terms import (
     symbol_int,
 )
 
-__all__ = ["PHASES", "Admitted", "admitted"]
+__all__ = ["Admitted", "admitted"]
 
 INT64 = IntDomain(-(2**63), 2**63 - 1)
-PHASES = ("first", "single", "chunk", "decode", "prompt")
-"""A first prompt, one of a single token, several tokens with past, one with past; a prompt of
-either kind, for routes that need the same in both."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +103,12 @@ def admitted(  # noqa: PLR0913 - what tells one obligation from another
     local_window: bool | None = None,
     head_size: int | None = None,
 ) -> Admitted:
-    """An admitted invocation of a route (`flash_fast_decode` included) in a phase."""
+    """An admitted invocation of a route (`flash_fast_decode` included) in a phase.
+
+    The phases: `first`, a first prompt; `single`, one of a single token; `chunk`, several tokens
+    with past; `decode`, one with past; `prompt`, of either kind, for routes that need the same in
+    both.
+    """
     fast, backend = route == "flash_fast_decode", route.removesuffix("_fast_decode")
     envelope = _envelope(windowed, packed, local_window)
     free = symbols(Problem)

@@ -21,8 +21,11 @@ from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.obligation import Claim, Obligation
 from routeproof.spec.terms import Bool, free_symbols
 
-from .evidence import RefusedError, check_derivation, parts_of
-from .reasking import ask_again
+from .evidence.conditions import parts_of
+from .evidence.enumeration import check_enumeration
+from .evidence.reasking import ask_again
+from .evidence.refused import RefusedError, require
+from .evidence.steps import check_derivation
 from .registry import build, load_obligations, pick
 from .values import read_json, read_state
 
@@ -87,6 +90,10 @@ def _proof(claim: Claim, evidence: Any, seconds: float) -> tuple[_Word, str]:  #
         raise RefusedError("no evidence")
     conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
     _admitted(claim, evidence)
+    if (enumerated := evidence.get("enumeration")) is not None:
+        require(isinstance(enumerated, dict), "an enumeration is an object")
+        states = check_enumeration(claim, enumerated, seconds)
+        return "confirmed", f"{states:,} states tried again"
     steps = evidence.get("derivation") or []
     if not isinstance(steps, list):
         raise RefusedError("a derivation is a list of lists of steps")

@@ -33,6 +33,7 @@ from routeproof.spec.text import render
 from .abstraction import abstract, box_of
 from .calculus import Calculus, compares_sizes
 from .counterexample import Counterexample, Replayer, rest_value
+from .enumeration import Box, enumerate_states, finite_box
 from .minimise import Minimiser
 from .normalise import normalise, push_negations, specialise, split
 from .readings.intervals import Interval
@@ -47,6 +48,8 @@ __all__ = ["Decision", "axes_of", "constant", "decide_claim"]
 _QUICK_RESOURCES = 1_500_000
 _LARGEST_UNROLLED = 4_000
 _MOST_UNDERIVED = 4
+_MOST_STATES = 1 << 26
+_FEW_STATES = 1 << 22
 
 _Accept = Callable[[State], bool]
 
@@ -122,6 +125,18 @@ class _Claim:
         derived = self._derived() if self._options.engine == "auto" else None
         if isinstance(derived, Decision):
             return derived
+        settled = self._settled_box()
+        if isinstance(settled, Box):
+            return self._exhausted(settled)
+        found = self._searched()
+        if found.verdict is not Verdict.UNKNOWN:
+            return found
+        if self._small_box:
+            return self._exhausted(self._small_box)
+        return replace(found, reason=settled or found.reason)
+
+    def _searched(self) -> Decision:
+        """An admitted state, then one that breaks the goal: sought by solver and sampling."""
         admitted = self._search(_normal(self._conditions), self._replayer.admits)
         if admitted.state == "none":
             return self._decision(
@@ -175,6 +190,46 @@ class _Claim:
             return None
         shown = self._minimised(found)
         return self._decision(Verdict.REFUTED, _Outcome(found, "sampling"), counterexample=shown)
+
+    @cached_property
+    def _small_box(self) -> Box | None:
+        """A finite box with few states, which are tried rather than asked for exactly."""
+        if self._options.engine != "auto" or self._claim.settles:
+            return None
+        box = finite_box(self._claim, self._is_impossible)
+        return box if isinstance(box, Box) and box.states <= _FEW_STATES else None
+
+    def _settled_box(self) -> Box | str | None:
+        """The box up to where the claim's symbols settle, or why there is none."""
+        if self._options.engine != "auto" or not self._claim.settles:
+            return None
+        box = finite_box(self._claim, self._is_impossible)
+        if isinstance(box, Box) and box.states > _MOST_STATES:
+            return f"{box.states:,} states are too many to be enumerated"
+        return box
+
+    def _exhausted(self, box: Box) -> Decision:
+        """The verdict by trying every state of the box."""
+        limits = self._options.limits
+        found = enumerate_states(self._claim, box, limits.seconds)
+        if found is None:
+            reason = f"enumeration used up {limits.seconds:g} s (--timeout)"
+            return self._decision(Verdict.UNKNOWN, _NOTHING, reason=reason)
+        outcome = _Outcome("none", "exhaustive")
+        if found.failing is not None:
+            shown = self._minimised(self._replayer.completed(found.failing))
+            decision = self._decision(Verdict.REFUTED, outcome, counterexample=shown)
+        elif found.witness is None:
+            reason = "the assumptions admit no state"
+            decision = self._decision(Verdict.VACUOUS, outcome, reason=reason)
+        else:
+            witness = self._replayer.completed(found.witness)
+            decision = self._decision(Verdict.PROVED, outcome, witness=witness)
+        return replace(decision, evidence={**decision.evidence, "enumeration": found.evidence(box)})
+
+    def _is_impossible(self, conditions: Sequence[Bool]) -> bool:
+        """Whether the solver finds no state that meets the conditions."""
+        return self._ask_exact(all_of(*conditions), self._options.limits).state == "none"
 
     def _evaluated(self) -> Decision:
         """The verdict on the only state there is."""
@@ -271,6 +326,8 @@ class _Claim:
         quick = self._sampled(accept, origins, batches=1) if engine == "auto" else None
         if quick:
             return quick
+        if self._small_box is not None:
+            return replace(found, state="unknown", reason="left to enumeration")
         if found.stands_for and found.state != "unknown" and _is_small(goal):
             found = self._ask_exact(goal, limits)
             if found.state == "none" or self._accepted(found, accept):

@@ -22,7 +22,7 @@ from .readings.smtlib import script
 from .registry import build, load_obligations, pick, shown_path
 from .report import Output, print_counterexample
 from .solver import Options
-from .telling import tell_derivation
+from .telling import tell_derivation, tell_enumeration
 from .unrolling import unroll, unrolled_size
 
 __all__ = ["query", "run_explain"]
@@ -120,6 +120,9 @@ def _story(console: Console, obligation: Obligation) -> None:
     statement = build(obligation) if derivation else None
     if isinstance(statement, Claim):
         for line in tell_derivation(statement, derivation):
+            console.print(f"  {escape(line)}")
+    if isinstance(enumeration := decision.evidence.get("enumeration"), dict):
+        for line in tell_enumeration(enumeration):
             console.print(f"  {escape(line)}")
     for line in _list(decision.evidence.get("stands_for")):
         console.print(f"  abstracted: {escape(line)}")

@@ -94,7 +94,7 @@ def _obligation(result: Result) -> dict[str, Any]:
             "engine": decision.engine,
             "derivation_checked": False,
             "second_solver": decision.second_solver,
-            "exhaustive": None,
+            "exhaustive": _exhaustive(decision.evidence.get("enumeration")),
             "cached": False,
             "envelope": _ENVELOPE[decision.enforced],
         },
@@ -106,6 +106,13 @@ def _obligation(result: Result) -> dict[str, Any]:
         "counterexample": counterexample_json(result.id, decision.counterexample),
         "evidence": plain(decision.evidence),
     }
+
+
+def _exhaustive(enumeration: object) -> dict[str, Any] | None:
+    """How many states were tried, and up to where those symbols that settle."""
+    if not isinstance(enumeration, dict):
+        return None
+    return {name: enumeration[name] for name in ("states", "admitted", "settles")}
 
 
 def counterexample_json(name: str, found: Counterexample | None) -> dict[str, Any] | None:

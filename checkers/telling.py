@@ -1,17 +1,19 @@
-"""A derivation in words: in what the bound grows, through which operations, and how far."""
+"""Evidence in words: in what a bound grows, through which operations; what was enumerated."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from routeproof.spec.derivation import Digests, Rule, unpack
 from routeproof.spec.obligation import Claim
 from routeproof.spec.text import render
 
-from .evidence import Use, check_derivation, parts_of
+from .evidence.conditions import parts_of
+from .evidence.steps import Use, check_derivation
 
-__all__ = ["tell_derivation"]
+__all__ = ["tell_derivation", "tell_enumeration"]
 
 _WORDS = {
     Rule.PARTS: "sums of products",
@@ -50,3 +52,16 @@ def tell_derivation(claim: Claim, texts: Sequence[str | None]) -> Iterator[str]:
     for because, words in ways.items():
         through = ", ".join(word for word, _ in words.most_common())
         yield f"{because}{f', through {through}' if through else ''}"
+
+
+def tell_enumeration(found: Mapping[str, Any]) -> Iterator[str]:
+    """Lines for people: the box, from where one value stands for all, states per regime."""
+    yield f"enumerated: {found['states']:,} states, {found['admitted']:,} of them admitted"
+    for name, (low, high) in found["box"].items():
+        settled = f"; {high:,} stands for all beyond, where it settles"
+        yield f"  {name} {low:,}..{high:,}{settled if name in found['settles'] else ''}"
+    regimes: Mapping[str, int] = found["regimes"]
+    width = max(map(len, regimes), default=0)
+    for name, count in regimes.items():
+        share = count / max(1, found["admitted"])
+        yield f"  regime {name:{width}}  {count:>12,} states  {share:7.2%}"

@@ -64,6 +64,8 @@ class Claim:
     envelope: Envelope | None = None
     shows: Mapping[str, Term | Record] = field(default_factory=dict)
     solver_only: bool = False
+    settles: Mapping[str, int] = field(default_factory=dict)
+    regimes: Mapping[str, Bool] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse what is not a condition: a Python bool or None is the same for every state."""
@@ -71,6 +73,7 @@ class Claim:
         for what, parts, kinds in (
             ("a condition over symbols", self.assuming, Bool),
             ("a condition over symbols", self.goals, Bool),
+            ("a condition over symbols", self.regimes, Bool),
             ("a term or a record", self.shows, Term | Record),
         ):
             _require(isinstance(parts, Mapping), f"a mapping of names to {what}")
@@ -81,6 +84,9 @@ class Claim:
                 _require(isinstance(part, kinds), f"{name!r} is {part!r}, not {what}")
         if not self.goals:
             raise ModelError("a claim without a goal would hold of anything")
+        _require(isinstance(self.settles, Mapping), "a mapping of symbol names to integers")
+        for name, value in self.settles.items():
+            _require(type(value) is int, f"{name!r} settles at {value!r}, not at an integer")
 
     @property
     def goals(self) -> Mapping[str, Bool]:

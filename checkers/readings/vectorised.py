@@ -35,7 +35,7 @@ from routeproof.spec.terms import (
 
 from .intervals import Interval, intervals
 
-__all__ = ["Column", "Vectorised", "columns", "compile_numpy", "values"]
+__all__ = ["Column", "Grid", "Vectorised", "columns", "compile_numpy", "values"]
 
 Column = NDArray[Any]
 _Box = tuple[tuple[str, Interval], ...]
@@ -83,6 +83,28 @@ class Vectorised:
 
     def _compile(self, box: _Box) -> Program[Column]:
         return Program(self._terms, _Columns(intervals(self._terms, dict(box))))
+
+
+class Grid:
+    """Compiled terms on the product of one axis of values per symbol.
+
+    A part of a term is computed once per combination of the symbols that it mentions, not once per
+    state. Axes are as the columns of `Vectorised`, each within those it was compiled for.
+    """
+
+    def __init__(self, terms: Sequence[Term], axes: Mapping[Term, Column]) -> None:
+        """Compile for the ranges of the axes."""
+        box = {one.name: _span(axis) for one, axis in axes.items() if isinstance(one, Int)}
+        self._program = Program(tuple(terms), _Columns(intervals(terms, box)))
+
+    def __call__(self, axes: Mapping[Term, Column]) -> list[Column]:
+        """One flat column per term, the last axis moving fastest."""
+        shape = tuple(len(axis) for axis in axes.values())
+        opened = np.ix_(*map(np.arange, shape))
+        inputs = {s.name: axis[at] for (s, axis), at in zip(axes.items(), opened, strict=True)}
+        with np.errstate(all="ignore"):
+            found = self._program(inputs)
+        return [np.broadcast_to(one, shape or (1,)).ravel() for one in found]
 
 
 def columns(terms: Sequence[Term], states: Sequence[State]) -> dict[str, Column]:

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 from soundness.claims import every_state
 
 from routeproof.checkers.calculus import Calculus
-from routeproof.checkers.evidence import RefusedError, check_derivation, parts_of
+from routeproof.checkers.evidence.conditions import parts_of
+from routeproof.checkers.evidence.refused import RefusedError
+from routeproof.checkers.evidence.steps import check_derivation
 from routeproof.spec.derivation import Digests, Rule, Step, pack, unpack
 from routeproof.spec.errors import InputError
 from routeproof.spec.interpret import compile_terms
@@ -217,6 +219,9 @@ def test_every_witness_meets_every_condition():
     assert all(all(compile_terms(conditions)(state)) for state in states)
 
 
+EVIDENCE = ("conditions", "enumeration", "ranges", "reasking", "refused", "steps", "sums")
+
+
 def test_no_engine_is_loaded_to_check_evidence():
     """The checker rests on the language and the registry alone."""
     text = (
@@ -227,7 +232,8 @@ def test_no_engine_is_loaded_to_check_evidence():
     loaded = {name.removeprefix("routeproof.") for name in done.stdout.split()}
     own = {name for name in loaded if name.startswith("checkers.")}
     assert own == {
-        f"checkers.{name}" for name in ("certifying", "evidence", "reasking", "registry", "values")
+        *(f"checkers.{name}" for name in ("certifying", "evidence", "registry", "values")),
+        *(f"checkers.evidence.{name}" for name in EVIDENCE),
     }
     assert not {name for name in loaded if name.startswith(("models", "proofs"))}
 

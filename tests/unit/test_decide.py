@@ -245,8 +245,9 @@ def test_a_part_that_fails_counts_beside_one_that_stays_open(monkeypatch):
 
 
 def test_a_resource_limit_is_unknown_and_never_proved():
-    """With what ran out as the reason."""
-    for goal in (x * y <= 10_000, x // y <= 100, all_of(x * y >= 0, x % y < 100)):
+    """With what ran out as the reason, where there are too many states to try them all."""
+    a, b = symbol_int("a", POSITIVE), symbol_int("b", POSITIVE)
+    for goal in (a * b <= 2**62, a // b <= 2**31, all_of(a * b >= 0, a % b < 2**31)):
         decision = decide(goal, resources=1)
         assert decision.verdict == "unknown"
         assert decision.reason

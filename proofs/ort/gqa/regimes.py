@@ -8,7 +8,7 @@ state lies outside all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from routeproof.models.ort.gqa import flash
 from routeproof.models.ort.gqa.problem import STATUS, FlashInput
@@ -39,7 +39,7 @@ from routeproof.spec.terms import (
 
 from .sources import FUNCTION_SOURCES
 
-__all__ = ["BYTES", "COUNTS", "REACHED"]
+__all__ = ["BYTES", "COUNTS", "EFFICIENT", "FEWER_WAVES", "REACHED"]
 
 _SOURCE = FUNCTION_SOURCES["flash_runtime"]
 
@@ -204,6 +204,95 @@ def _reached(name: str, regime: Regime) -> Obligation:
 COUNTS = tuple(_count(*item) for item in _REGIMES.items())
 BYTES = tuple(_bytes(*item) for item in _REGIMES.items())
 REACHED = tuple(_reached(*item) for item in _REGIMES.items() if not item[1].exact)
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """Multiprocessors, one number or all up to one, and the waves that no choice on it exceeds."""
+
+    multiprocessors: int
+    waves: int
+    any_smaller: bool = False
+
+    @property
+    def name(self) -> str:
+        """How ids call it."""
+        return f"up-to-{self.multiprocessors}" if self.any_smaller else str(self.multiprocessors)
+
+    @property
+    def words(self) -> str:
+        """How titles call it."""
+        return f"{'up to ' if self.any_smaller else ''}{self.multiprocessors} multiprocessors"
+
+    @property
+    def choice(self) -> Choice:
+        """Any work and KV length on it."""
+        if self.any_smaller:
+            return _choice(device=self.multiprocessors)
+        return replace(_choice(), device=integer(self.multiprocessors))
+
+    @property
+    def settles(self) -> Mapping[str, int]:
+        """Work for the whole device is enough; beyond (c - 1)^2 blocks c splits are eligible."""
+        candidates = min(MAX_SPLITS, self.multiprocessors)
+        return {"work_items": self.multiprocessors, "kv_blocks": (candidates - 1) ** 2 + 1}
+
+
+_DEVICES = (
+    Device(32, 7, any_smaller=True),
+    Device(46, 7),
+    Device(82, 7),
+    Device(108, 7),
+    Device(132, 7),
+    Device(142, 10),
+)
+
+
+def _waves(choice: Choice, waves: int, device: Device) -> Claim:
+    """All splits of all work items, in multiples of the device."""
+    splits, capped = choice.splits, choice.splits == choice.most
+    return Claim(
+        splits * choice.work <= waves * choice.device,
+        {"no work for 0.8 of the multiprocessors": ~choice.fills_device},
+        shows={"splits": splits, "splits of all work items": splits * choice.work},
+        settles=device.settles,
+        regimes={
+            "1 split": splits == 1,
+            "several, fewer than the cap": all_of(splits > 1, ~capped),
+            "as many as the cap": all_of(splits > 1, capped),
+        },
+    )
+
+
+def _efficient(device: Device) -> Obligation:
+    @obligation(
+        f"ort.gqa.split.regime.efficient.{device.name}",
+        f"{device.words}, too little work: at most {device.waves} waves of splits",
+        source=_SOURCE,
+        note="Every count of work items and of KV blocks is tried, up to where each settles.",
+    )
+    def statement() -> Claim:
+        return _waves(device.choice, device.waves, device)
+
+    return statement
+
+
+def _fewer_waves(device: Device) -> Obligation:
+    @obligation(
+        f"ort.gqa.split.regime.efficient.{device.name}.one-less",
+        f"{device.words}, too little work: at most {device.waves - 1} waves",
+        source=_SOURCE,
+        expect="refuted",
+        note="The twin: where few splits are eligible, the efficient ones are many.",
+    )
+    def statement() -> Claim:
+        return _waves(device.choice, device.waves - 1, device)
+
+    return statement
+
+
+EFFICIENT = tuple(map(_efficient, _DEVICES))
+FEWER_WAVES = tuple(_fewer_waves(one) for one in (_DEVICES[0], _DEVICES[-1]))
 
 
 @obligation("ort.gqa.split.regime.cover", "every state lies in one of the regimes", source=_SOURCE)

@@ -18,14 +18,17 @@ from routeproof.spec.terms import (
     Int,
     Op,
     Term,
+    all_of,
     integer,
+    ite,
+    rebuild,
     rename_bound,
     substitute,
     symbol_int,
     topological,
 )
 
-__all__ = ["ask_again"]
+__all__ = ["ask_again", "written_out"]
 
 _MOST_NODES = 60_000
 
@@ -81,7 +84,7 @@ class _Encoder:
             if node not in self._done and not node.bound and node.op not in SEARCHES:
                 self._done[node] = self._node(node, [self._done[arg] for arg in node.args])
             elif node.op in SEARCHES and not node.bound:
-                self._done[node] = self.encode(_written_out(node))
+                self._done[node] = self.encode(_tried(node))
             if len(self._done) > _MOST_NODES:
                 raise _TooLargeError
         return self._done[term]
@@ -184,10 +187,17 @@ class _Encoder:
                 return z3.fpRoundToIntegral(up, args[0])
 
 
-def _written_out(search: Term) -> Term:
-    """The search tried candidate by candidate, the last one innermost."""
-    from routeproof.spec.terms import all_of, ite
+def written_out(condition: Bool) -> Bool:
+    """The condition with every search written out."""
+    done: dict[Term, Term] = {}
+    for node in topological((condition,)):
+        new = rebuild(node, tuple(done[arg] for arg in node.args))
+        done[node] = _tried(new) if node.op in SEARCHES else new
+    return cast("Bool", done[condition])
 
+
+def _tried(search: Term) -> Term:
+    """The search tried candidate by candidate, the last one innermost."""
     limit, variable, *bodies, result = search.args
     candidates = range(1, cast("int", search.value) + 1)
     for candidate in reversed(candidates) if search.op is Op.FIRST else candidates:

@@ -1,62 +1,20 @@
-"""The evidence checker: what was called proved is checked again, without the engines that found it.
-
-It rebuilds the claim, takes its conditions apart in its own way, and follows the derivation: each
-step must be an instance of its rule, with the choices the step names, down to facts of the claim.
-Texts in the evidence are for people and are not read. Only `spec` is used here.
-"""
+"""Derivations followed step by step: each must be an instance of its rule, down to facts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
 from routeproof.spec.derivation import Digests, Rule, Step
 from routeproof.spec.errors import ModelError
-from routeproof.spec.terms import (
-    FALSE,
-    TRUE,
-    Bool,
-    EnumSort,
-    Int,
-    Op,
-    Term,
-    align_up,
-    all_of,
-    free_symbols,
-    integer,
-    ite,
-    rebuild,
-    topological,
-)
+from routeproof.spec.terms import TRUE, Bool, Int, Op, Term, all_of, integer, topological
 
-__all__ = ["RefusedError", "Use", "check_derivation", "parts_of"]
+from .conditions import Facts, junction, orders_of
+from .refused import RefusedError, require
+from .sums import Monomial, Polynomial, Sums, add, is_multiple, is_whole, product
 
-Range = tuple[float, float]  # ends are exact integers or infinite
-Monomial = tuple[Int, ...]
-Polynomial = dict[Monomial, int]
-_INFINITE = float("inf")
-_ROUNDS = 3
-_MOST_MONOMIALS = 48
-
-
-class RefusedError(Exception):
-    """A step is no instance of its rule, or rests on what is no fact."""
-
-
-def parts_of(conditions: Sequence[Bool], goals: Sequence[Bool]) -> tuple[list[Bool], Facts]:
-    """The conjuncts of the goals, simplified under the conditions; and what these say."""
-    given = Facts(conditions, {})
-    given = Facts(conditions, given.box())
-    box = given.box()
-    flags = [one for one in given.known if _is_flag(one)]
-    simple = _simplified((*conditions, *goals), flags, box)
-    facts = Facts((*flags, *simple[: len(conditions)]), box)
-    parts: list[Bool] = []
-    for goal in simple[len(conditions) :]:
-        parts.extend(cast("tuple[Bool, ...]", goal.args) if goal.op is Op.AND else [goal])
-    return parts, facts
-
+__all__ = ["Use", "check_derivation"]
 
 Use = tuple[Int, Int, tuple[Rule, ...]]
 """A fact used, `left <= right`, and the rules between the goal and it."""
@@ -75,414 +33,12 @@ def check_derivation(part: Bool, step: Step, facts: Facts, names: Digests) -> li
     return checker.uses
 
 
-# What the conditions say
-
-
-class Facts:
-    """Conditions known to hold: taken apart, with alternatives crossed out as long as it helps."""
-
-    def __init__(
-        self, given: Iterable[Bool], box: Mapping[str, Range], parent: Facts | None = None
-    ) -> None:
-        self.ranges: dict[Term, Range] = parent.ranges if parent else {}
-        self._box = box
-        self.known: dict[Bool, None] = dict(parent.known) if parent else {}
-        self.clauses: list[tuple[Bool, ...]] = list(parent.clauses) if parent else []
-        self.contradictory: bool = parent.contradictory if parent else False
-        self._close(list(given))
-
-    def assuming(self, *conditions: Bool) -> Facts:
-        """These facts and more conditions."""
-        return Facts(conditions, self._box, self)
-
-    def _close(self, queue: list[Bool]) -> None:
-        changed = True
-        while queue or changed:
-            while queue:
-                self._add(queue.pop(), queue)
-            kept, changed = [], False
-            for clause in self.clauses:
-                if any(self.knows(part) for part in clause):
-                    continue
-                possible = tuple(part for part in clause if not self.refutes(part))
-                if len(possible) == 1:
-                    queue.append(possible[0])
-                elif possible:
-                    kept.append(possible)
-                self.contradictory = self.contradictory or not possible
-            self.clauses = kept
-
-    def _add(self, condition: Bool, queue: list[Bool]) -> None:
-        self.contradictory = self.contradictory or condition is FALSE or self.refutes(condition)
-        if condition is TRUE or condition in self.known:
-            return
-        self.known[condition] = None
-        parts, all_hold = _parts(condition)
-        if parts and all_hold:
-            queue.extend(parts)
-        elif parts:
-            self.clauses.append(parts)
-
-    def knows(self, condition: Bool) -> bool:
-        """Whether the condition is a fact, or evident from ranges."""
-        return condition in self.known or self._is_evident(condition)
-
-    def refutes(self, condition: Bool) -> bool:
-        """Whether the condition's negation is a fact, or the symbol is another member."""
-        if self.knows(~condition):
-            return True
-        if condition.op is not Op.EQ or not isinstance(condition.args[0].sort, EnumSort):
-            return False
-        symbol, member = condition.args
-        return member.op is Op.CONST and any(
-            one.op is Op.EQ
-            and one.args[0] is symbol
-            and one.args[1].op is Op.CONST
-            and one.args[1] is not member
-            for one in self.known
-        )
-
-    def _is_evident(self, condition: Bool) -> bool:
-        positive = condition.args[0] if condition.op is Op.NOT else condition
-        if positive.op not in (Op.LE, Op.LT, Op.EQ) or not isinstance(positive.args[0], Int):
-            return False
-        (low, high), (lower, higher) = (self.range_of(cast("Int", one)) for one in positive.args)
-        match positive.op, condition.op is Op.NOT:
-            case Op.LE, False:
-                return high <= lower
-            case Op.LT, False:
-                return high < lower
-            case Op.LE, True:
-                return higher < low
-            case Op.LT, True:
-                return higher <= low
-            case _, negated:
-                return negated and (high < lower or higher < low)
-
-    def range_of(self, term: Int) -> Range:
-        """The range of the term, for symbols in the box."""
-        if term not in self.ranges:
-            for node in topological((term,)):
-                if isinstance(node, Int) and node not in self.ranges:
-                    self.ranges[node] = _range(node, self.ranges, self._box)
-        return self.ranges[term]
-
-    def at_least(self, term: Int, value: int) -> bool:
-        """Whether the term's range starts at the value or above."""
-        return self.range_of(term)[0] >= value
-
-    def orders(self) -> Iterator[tuple[Int, Int]]:
-        """Every `left <= right` among the facts."""
-        for condition in self.known:
-            yield from _orders(condition)
-
-    def box(self) -> dict[str, Range]:
-        """The range of each symbol, from its domain and what the facts say of it outright."""
-        box: dict[str, Range] = {}
-        for symbol in free_symbols(*self.known):
-            if isinstance(symbol, Int):
-                box[symbol.name] = _declared(symbol)
-        pairs = list(self.orders())
-        for left, right in pairs:
-            if left.op is Op.SYMBOL and right.op is Op.CONST:
-                lo, hi = box[left.name]
-                box[left.name] = (lo, min(hi, cast("int", right.value)))
-            elif left.op is Op.CONST and right.op is Op.SYMBOL:
-                lo, hi = box[right.name]
-                box[right.name] = (max(lo, cast("int", left.value)), hi)
-        for clause in self.clauses:
-            _offer(clause, box)
-        for condition in self.known:
-            _offer(_parts(condition)[0], box)
-            _step(condition, box)
-        box = {name: ends for name, ends in box.items() if ends[0] <= ends[1]}
-        for _ in range(_ROUNDS):
-            for left, right in pairs:
-                if left.op is right.op is Op.SYMBOL and {left.name, right.name} <= box.keys():
-                    (lo, hi), (lower, higher) = box[left.name], box[right.name]
-                    box[right.name] = (max(lo, lower), higher)
-                    box[left.name] = (lo, min(hi, higher))
-        return box
-
-
-def _parts(condition: Bool) -> tuple[tuple[Bool, ...], bool]:
-    """The conjuncts (True) or disjuncts (False) of a condition, negation pushed inwards."""
-    positive = condition.args[0] if condition.op is Op.NOT else condition
-    if positive.op not in (Op.AND, Op.OR):
-        return (), True
-    parts = cast("tuple[Bool, ...]", positive.args)
-    signed = tuple(~part for part in parts) if condition.op is Op.NOT else parts
-    return signed, (positive.op is Op.AND) is (condition.op is not Op.NOT)
-
-
-def _orders(condition: Bool) -> Iterator[tuple[Int, Int]]:
-    """What a comparison says as `left <= right`; beside a constant, strictness moves it by one."""
-    positive = condition.args[0] if condition.op is Op.NOT else condition
-    if positive.op not in (Op.LE, Op.LT, Op.EQ) or not isinstance(positive.args[0], Int):
-        return
-    left, right = cast("tuple[Int, Int]", positive.args)
-    if positive.op is Op.EQ:
-        yield from () if condition.op is Op.NOT else ((left, right), (right, left))
-        return
-    strict = positive.op is Op.LT
-    if condition.op is Op.NOT:
-        left, right, strict = right, left, not strict
-    if strict and right.op is Op.CONST:
-        yield left, right - 1
-    elif strict and left.op is Op.CONST:
-        yield left + 1, right
-    else:
-        yield left, right
-
-
-def _offer(parts: Sequence[Bool], box: dict[str, Range]) -> None:
-    """Narrow the box by a disjunction that offers values for one symbol."""
-    if not parts or any(one.op is not Op.EQ or not isinstance(one.args[0], Int) for one in parts):
-        return
-    symbols = {one.args[0] for one in parts}
-    if len(symbols) == 1 and all(one.args[1].op is Op.CONST for one in parts):
-        (symbol,) = symbols
-        if symbol.op is Op.SYMBOL:
-            values = [cast("int", one.args[1].value) for one in parts]
-            lo, hi = box[symbol.name]
-            box[symbol.name] = (max(lo, min(values)), min(hi, max(values)))
-
-
-def _step(condition: Bool, box: dict[str, Range]) -> None:
-    """Round a symbol's range to the multiples that it is one of."""
-    if condition.op is Op.EQ and condition.args[0].op is Op.MOD and condition.args[1] is integer(0):
-        symbol, unit = condition.args[0].args
-        if symbol.op is Op.SYMBOL and unit.op is Op.CONST and cast("int", unit.value) > 0:
-            (lo, hi), step = box[symbol.name], cast("int", unit.value)
-            box[symbol.name] = (
-                -(-lo // step) * step if isinstance(lo, int) else lo,
-                hi // step * step if isinstance(hi, int) else hi,
-            )
-
-
-def _is_flag(condition: Bool) -> bool:
-    positive = condition.args[0] if condition.op is Op.NOT else condition
-    is_member = positive.op is Op.EQ and isinstance(positive.args[0].sort, EnumSort)
-    return positive.op is Op.SYMBOL or is_member
-
-
-# Ranges
-
-
-def _declared(symbol: Int) -> Range:
-    domain = symbol.domain
-    lo = -_INFINITE if domain is None or domain.lo is None else domain.lo
-    hi = _INFINITE if domain is None or domain.hi is None else domain.hi
-    return lo, hi
-
-
-def _range(node: Int, known: Mapping[Term, Range], box: Mapping[str, Range]) -> Range:
-    ends = [known[arg] for arg in node.args if isinstance(arg, Int)]
-    match node.op:
-        case Op.CONST:
-            return cast("int", node.value), cast("int", node.value)
-        case Op.SYMBOL | Op.BOUND:
-            return _declared(node) if node.op is Op.BOUND else box.get(node.name, _declared(node))
-        case Op.ITE:
-            return min(ends[0][0], ends[1][0]), max(ends[0][1], ends[1][1])
-        case Op.FIRST:
-            (_, last), _, otherwise = ends
-            top = min(last, cast("int", node.value))
-            return (min(1, otherwise[0]), max(top, otherwise[1])) if top >= 1 else otherwise
-        case Op.ADD:
-            return ends[0][0] + ends[1][0], ends[0][1] + ends[1][1]
-        case Op.SUB:
-            return ends[0][0] - ends[1][1], ends[0][1] - ends[1][0]
-        case Op.MIN:
-            return min(ends[0][0], ends[1][0]), min(ends[0][1], ends[1][1])
-        case Op.MAX:
-            return max(ends[0][0], ends[1][0]), max(ends[0][1], ends[1][1])
-        case Op.MUL:
-            values = [_times(one, two) for one in ends[0] for two in ends[1]]
-            return min(values), max(values)
-        case _ if ends[1][0] >= 1:
-            return _rounded(node.op, *ends)
-    return -_INFINITE, _INFINITE
-
-
-def _times(one: float, two: float) -> float:
-    return 0 if not one or not two else one * two
-
-
-def _floor(value: float, divisor: float) -> float:
-    if isinstance(divisor, int):
-        return value // divisor if isinstance(value, int) else value
-    return 0 if value >= 0 else -1
-
-
-def _rounded(op: Op, value: Range, divisor: Range) -> Range:
-    """Division, remainder and padding by a positive divisor."""
-    if op is Op.FLOOR_DIV:
-        quotients = [_floor(one, two) for one in value for two in divisor]
-        return min(quotients), max(quotients)
-    if op is Op.CEIL_DIV:
-        quotients = [-_floor(-one, two) for one in value for two in divisor]
-        return min(quotients), max(quotients)
-    if op is Op.ALIGN_UP and divisor[0] == divisor[1]:
-        lo, hi = (-_floor(-one, divisor[0]) for one in value)
-        return _times(lo, divisor[0]), _times(hi, divisor[0])
-    if op is Op.ALIGN_UP:
-        hi = value[1] + divisor[1] - 1
-        return value[0], min(hi, 0) if value[1] <= 0 else hi
-    if value[0] < 0:
-        return 0, divisor[1] - 1
-    return (value[0] if value[1] < divisor[0] else 0), min(value[1], divisor[1] - 1)
-
-
-def _simplified(
-    roots: Sequence[Bool], flags: Sequence[Bool], box: Mapping[str, Range]
-) -> tuple[Bool, ...]:
-    """The roots without what the flags and the box decide."""
-    done: dict[Term, Term] = dict.fromkeys(flags, TRUE)
-    done |= {flag.args[0]: FALSE for flag in flags if flag.op is Op.NOT}
-    ranges: dict[Term, Range] = {}
-    for node in topological(tuple(roots)):
-        if node in done:
-            continue
-        new = _settled(rebuild(node, tuple(done[arg] for arg in node.args)), ranges)
-        if isinstance(new, Int) and new not in ranges:
-            ranges[new] = _range(new, ranges, box)
-            lo, hi = ranges[new]
-            if lo == hi and new.op is not Op.BOUND:
-                new = integer(cast("int", lo))
-                ranges[new] = (lo, hi)
-        done[node] = new
-    return tuple(cast("Bool", done[root]) for root in roots)
-
-
-def _settled(node: Term, ranges: Mapping[Term, Range]) -> Term:
-    ops = (Op.LT, Op.LE, Op.EQ, Op.MIN, Op.MAX, Op.MOD)
-    if node.op not in ops or not isinstance(node.args[0], Int):
-        return node
-    one, two = node.args
-    (lo, hi), (lower, higher) = ranges[one], ranges[two]
-    match node.op:
-        case Op.LT:
-            return TRUE if hi < lower else FALSE if lo >= higher else node
-        case Op.LE:
-            return TRUE if hi <= lower else FALSE if lo > higher else node
-        case Op.EQ:
-            return FALSE if hi < lower or lo > higher else node
-        case Op.MIN:
-            return one if hi <= lower else two if lo >= higher else node
-        case Op.MAX:
-            return one if lo >= higher else two if hi <= lower else node
-        case _:
-            return one if lo >= 0 and hi < lower else node
-
-
-# Sums of products
-
-
-class _Sums:
-    """Terms as sums of products; the same order of factors and products wherever it runs."""
-
-    def __init__(self, names: Digests) -> None:
-        self._names = names
-        self._known: dict[Term, Polynomial] = {}
-
-    def of(self, term: Int) -> Polynomial:
-        """Products with coefficients; padding keeps its remainder, a choice what differs."""
-        if term not in self._known:
-            self._known[term] = self._expand(term)
-        return self._known[term]
-
-    def _expand(self, term: Int) -> Polynomial:
-        args = cast("tuple[Int, ...]", term.args)
-        match term.op:
-            case Op.CONST:
-                return {(): cast("int", term.value)} if term.value else {}
-            case Op.ADD:
-                return add(self.of(args[0]), self.of(args[1]))
-            case Op.SUB:
-                return add(self.of(args[0]), self.of(args[1]), -1)
-            case Op.MUL if not _is_multiple(term):
-                one, two = self.of(args[0]), self.of(args[1])
-                if len(one) * len(two) <= _MOST_MONOMIALS:
-                    return self.times(one, two)
-            case Op.ALIGN_UP if args[1].op is Op.CONST:
-                form = self.of(args[0])
-                whole = {m: c for m, c in form.items() if is_whole({m: c}, args[1])}
-                rest = align_up(self.term(add(form, whole, -1)), args[1])
-                return add(whole, {(rest,): 1} if rest.op is not Op.CONST else self.of(rest))
-            case Op.ITE:
-                then, other = self.of(args[1]), self.of(args[2])
-                common = {m: c for m, c in then.items() if other.get(m) == c}
-                sides = (self.term(add(one, common, -1)) for one in (then, other))
-                if common:
-                    return add(common, {(ite(cast("Bool", term.args[0]), *sides),): 1})
-        return {(term,): 1}
-
-    def times(self, one: Polynomial, two: Polynomial) -> Polynomial:
-        """The product of two sums."""
-        result: Polynomial = {}
-        for left, factor in one.items():
-            for right, other in two.items():
-                factors = tuple(sorted((*left, *right), key=self._names))
-                result = add(result, {factors: factor * other})
-        return result
-
-    def term(self, sums: Polynomial) -> Int:
-        """The sum as a term."""
-        result = integer(0)
-        for monomial in sorted(sums, key=lambda one: [self._names(f) for f in one]):
-            result = result + sums[monomial] * product(monomial)
-        return result
-
-
-def add(one: Polynomial, two: Polynomial, sign: int = 1) -> Polynomial:
-    """`one + sign * two`."""
-    result = dict(one)
-    for monomial, coefficient in two.items():
-        result[monomial] = result.get(monomial, 0) + sign * coefficient
-    return {monomial: coefficient for monomial, coefficient in result.items() if coefficient}
-
-
-def product(monomial: Monomial) -> Int:
-    """The product as a term."""
-    result = integer(1)
-    for factor in monomial:
-        result = result * factor
-    return result
-
-
-def is_whole(sums: Polynomial, unit: Int) -> bool:
-    """Whether every product is a multiple of the constant, by coefficient or a padded factor."""
-    step = cast("int", unit.value)
-
-    def is_padded(factor: Int) -> bool:
-        if factor.op is not Op.ALIGN_UP or factor.args[1].op is not Op.CONST:
-            return False
-        return cast("int", factor.args[1].value) % step == 0
-
-    return step > 0 and all(c % step == 0 or any(map(is_padded, m)) for m, c in sums.items())
-
-
-def _is_multiple(term: Int) -> bool:
-    quotient, times = term.args
-    return quotient.op is Op.FLOOR_DIV and quotient.args[1] is times and times.op is Op.CONST
-
-
-# Steps
-
-
-def require(holds: bool, why: str) -> None:
-    """Refuse the step unless the condition on it holds."""
-    if not holds:
-        raise RefusedError(why)
-
-
 class _Checker:
     """Follows a derivation; whatever is asked for twice under the same facts is checked once."""
 
     def __init__(self, names: Digests, facts: Facts) -> None:
         self._names = names
-        self._sums = _Sums(names)
+        self._sums = Sums(names)
         nodes = topological(tuple(facts.known))
         self._terms = {names(node): node for node in nodes}
         self._done: set[tuple[Facts, Term, Term, Step]] = set()
@@ -498,7 +54,7 @@ class _Checker:
     def holds(self, goal: Bool, step: Step, facts: Facts) -> None:
         """The condition holds under the facts."""
         self._learn((goal,))
-        parts, all_hold = _parts(goal)
+        parts, all_hold = junction(goal)
         match step.rule:
             case Rule.ABSURD:
                 require(facts.contradictory, "the facts do not contradict each other")
@@ -613,7 +169,7 @@ class _Checker:
 
         def remains(clause: Sequence[Bool]) -> bool:
             rest = [part for part in clause if ~part not in negated and not facts.refutes(part)]
-            return len(rest) == 1 and any(says(*pair) for pair in _orders(rest[0]))
+            return len(rest) == 1 and any(says(*pair) for pair in orders_of(rest[0]))
 
         def says(low: Int, high: Int) -> bool:
             return high is right and low is middle
@@ -704,7 +260,7 @@ class _Checker:
 
     def multiple(self, left: Int, right: Int, step: Step, facts: Facts) -> None:
         """A multiple below a value is below the value's own multiple."""
-        require(right.op is Op.MUL and _is_multiple(right), "not a multiple")
+        require(right.op is Op.MUL and is_multiple(right), "not a multiple")
         value, unit = _ints(cast("Int", right.args[0]))
         require(facts.at_least(unit, 1) and facts.knows(left % unit == 0), "not a multiple")
         self.all([(left, value)], step.premises, facts)

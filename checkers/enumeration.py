@@ -1,0 +1,164 @@
+"""Exhaustive regimes: a claim evaluated on every state of a finite box.
+
+Where a symbol's range is infinite or long, a coverage lemma lets one value stand for all beyond it.
+What is kept as evidence lets `certify` repeat it: the box, where symbols settle, the number of
+states, and a digest of which of them were admitted.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import cast
+
+import numpy as np
+
+from routeproof.spec.derivation import Digests
+from routeproof.spec.interpret import Value
+from routeproof.spec.obligation import Claim
+from routeproof.spec.terms import Bool, EnumSort, Int, IntDomain, Term, all_of, free_symbols
+
+from .coverage import uncovered
+from .facts import Facts
+from .readings.intervals import Interval
+from .readings.vectorised import Column, Grid, values
+
+__all__ = ["Box", "Enumerated", "enumerate_states", "finite_box"]
+
+_BLOCK = 1 << 17
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The values that each symbol is tried with, and where those that are cut off settle."""
+
+    values: Mapping[Term, range]
+    settles: Mapping[str, int]
+
+    @property
+    def states(self) -> int:
+        """How many states it has."""
+        return math.prod(map(len, self.values.values()))
+
+    def axes(self) -> dict[Term, Column]:
+        """One column of values per symbol: integers, truth values, members by their index."""
+        return {one: np.array(tried, _dtype(one)) for one, tried in self.values.items()}
+
+
+def finite_box(claim: Claim, is_impossible: Callable[[Sequence[Bool]], bool]) -> Box | str:
+    """A box with a failing state if there is one at all; or why there is none that is finite."""
+    conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
+    ranges = Facts(conditions).box
+    tried: dict[Term, range] = {}
+    settles: dict[str, int] = {}
+    for symbol in free_symbols(*conditions, *goals, *claim.regimes.values()):
+        if isinstance(symbol, Int):
+            whole = ranges.get(symbol.name) or Interval.of(symbol.domain or IntDomain())
+            span = _cut(symbol, whole, claim.settles)
+            if span.lo is None or span.hi is None or span.lo < -(2**63) or span.hi >= 2**63:
+                return f"the range of {symbol.name} is {span}"
+            step = symbol.domain.multiple_of if symbol.domain else 1
+            tried[symbol] = range(-(-span.lo // step) * step, span.hi + 1, step)
+            settles |= {} if span == whole else {symbol.name: span.hi}
+        elif isinstance(symbol, Bool):
+            tried[symbol] = range(2)
+        elif isinstance(symbol.sort, EnumSort):
+            tried[symbol] = range(len(symbol.sort.members))
+        else:
+            return f"{symbol.name} is a float"
+    failing = all_of(*conditions, ~all_of(*goals))
+    for symbol in (one for one in tried if one.name in settles):
+        at = settles[symbol.name]
+        if why := uncovered(failing, cast("Int", symbol), at, ranges, is_impossible):
+            return f"{symbol.name} is not shown to settle at {at:,}: {why}"
+    return Box(tried, settles)
+
+
+def _cut(symbol: Int, whole: Interval, settles: Mapping[str, int]) -> Interval:
+    """The range up to where the symbol settles, which is a value that it can have."""
+    if symbol.name not in settles or whole.lo is None:
+        return whole
+    step = symbol.domain.multiple_of if symbol.domain else 1
+    at = -(-max(settles[symbol.name], whole.lo) // step) * step
+    return whole if whole.hi is not None and whole.hi <= at else Interval(whole.lo, at)
+
+
+class Enumerated:
+    """What an enumeration has found so far: a state that is admitted, one that fails, counts."""
+
+    def __init__(self, regimes: Iterable[str], *names: str) -> None:
+        """Nothing is found yet; the names are those of the condition and of the goal."""
+        self.witness: dict[str, Value] | None = None
+        self.failing: dict[str, Value] | None = None
+        self._admitted = 0
+        self._regimes = dict.fromkeys(regimes, 0)
+        self._digest = blake2b(" ".join(names).encode(), digest_size=16)
+
+    def add(self, part: Mapping[Term, Column], met: Column, holds: Column, *kinds: Column) -> None:
+        """Take up a block of states: which are admitted, keep the goal, lie in each regime."""
+        self._digest.update(met.tobytes())
+        self._admitted += int(np.count_nonzero(met))
+        for name, column in zip(self._regimes, kinds, strict=True):
+            self._regimes[name] += int(np.count_nonzero(met & column))
+        if self.witness is None and met.any():
+            self.witness = _state(part, int(np.argmax(met)))
+        broken = met & ~holds
+        if broken.any():
+            self.failing = _state(part, int(np.argmax(broken)))
+
+    def evidence(self, box: Box) -> dict[str, object]:
+        """What `certify` needs to repeat it."""
+        spans = {one.name: [tried[0], tried[-1]] for one, tried in box.values.items()}
+        return {
+            "box": spans,
+            "settles": box.settles,
+            "states": box.states,
+            "admitted": self._admitted,
+            "regimes": self._regimes,
+            "digest": self._digest.hexdigest(),
+        }
+
+
+def enumerate_states(claim: Claim, box: Box, seconds: float) -> Enumerated | None:
+    """Every state of the box in order, up to the first that fails; None if time runs out."""
+    deadline = time.monotonic() + seconds
+    admits, goal = all_of(*claim.conditions.values()), all_of(*claim.goals.values())
+    found, axes = Enumerated(claim.regimes, Digests()(admits), Digests()(goal)), box.axes()
+    program = Grid((admits, goal, *claim.regimes.values()), axes)
+    for block in _blocks(list(axes.values())):
+        if time.monotonic() > deadline:
+            return None
+        part = dict(zip(axes, block, strict=True))
+        found.add(part, *program(part))
+        if found.failing is not None:
+            break
+    return found
+
+
+def _dtype(symbol: Term) -> type[np.generic]:
+    return (
+        np.bool_ if isinstance(symbol, Bool) else np.int64 if isinstance(symbol, Int) else np.int8
+    )
+
+
+def _blocks(axes: list[Column]) -> Iterator[list[Column]]:
+    """The product of the axes as products of at most so many points, in the order of the whole."""
+    if math.prod(map(len, axes)) <= _BLOCK:
+        yield axes
+        return
+    at = next(index for index, axis in enumerate(axes) if len(axis) > 1)
+    half = len(axes[at]) // 2
+    for part in (axes[at][:half], axes[at][half:]):
+        yield from _blocks([*axes[:at], part, *axes[at + 1 :]])
+
+
+def _state(part: Mapping[Term, Column], point: int) -> dict[str, Value]:
+    """The state at a place in a block, as the interpreter reads it."""
+    places = np.unravel_index(point, [len(axis) for axis in part.values()])
+    return {
+        symbol.name: values(symbol, axis[[at]])[0]
+        for (symbol, axis), at in zip(part.items(), places, strict=True)
+    }

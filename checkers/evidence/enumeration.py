@@ -1,0 +1,340 @@
+"""Enumerations repeated: every state of the box again, and why no state lies outside of it.
+
+The box may be cut off where a symbol settles. Then, from that value on, each comparison that
+mentions the symbol must keep one truth value: ranges decide it, or a solver that is asked again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import reduce
+from hashlib import blake2b
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from routeproof.spec.derivation import Digests
+from routeproof.spec.interpret import evaluate
+from routeproof.spec.obligation import Claim
+from routeproof.spec.program import Program
+from routeproof.spec.terms import (
+    Bool,
+    Float,
+    FloatValue,
+    Int,
+    Op,
+    Term,
+    all_of,
+    any_of,
+    boolean,
+    free_symbols,
+    substitute,
+    topological,
+)
+
+from .conditions import Facts
+from .ranges import Range, declared, range_of, simplified
+from .reasking import ask_again, written_out
+from .refused import require
+
+__all__ = ["check_enumeration"]
+
+Column = NDArray[Any]
+Span = tuple[int, int]
+_BLOCK = 1 << 17
+_COMPARISONS = (Op.LT, Op.LE, Op.EQ)
+
+
+def check_enumeration(claim: Claim, found: Mapping[str, Any], seconds: float) -> int:
+    """Repeat the enumeration that the evidence tells of; how many states it has."""
+    conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
+    terms = (*conditions, *goals, *claim.regimes.values())
+    symbols = {one.name: one for one in free_symbols(*terms)}
+    box = found.get("box")
+    require(isinstance(box, dict) and box.keys() == symbols.keys(), "the box has other symbols")
+    spans = {symbols[name]: _span(span) for name, span in cast("dict[str, Any]", box).items()}
+    admits, goal = all_of(*conditions), all_of(*goals)
+    settles = _settling(admits & ~goal, spans, Facts(conditions, {}).box(), seconds)
+    states = math.prod(len(_axis(symbol, span)) for symbol, span in spans.items())
+    (admitted, *counts), digest = _evaluated(admits, goal, claim.regimes.values(), spans)
+    repeated = {
+        "box": box,
+        "settles": settles,
+        "states": states,
+        "admitted": admitted,
+        "regimes": dict(zip(claim.regimes, counts, strict=True)),
+        "digest": digest,
+    }
+    require(found == repeated, "the enumeration was another one")
+    return states
+
+
+def _span(span: Any) -> Span:  # noqa: ANN401 - JSON
+    is_pair = isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)
+    require(is_pair and -(2**63) <= span[0] <= span[1] < 2**63, "a range of the box is malformed")
+    return span[0], span[1]
+
+
+# Coverage
+
+
+def _settling(
+    failing: Bool, spans: Mapping[Term, Span], ranges: Mapping[str, Range], seconds: float
+) -> dict[str, int]:
+    """No state outside the box fails, unless one inside does; the symbols that are cut off."""
+    found: dict[str, int] = {}
+    for symbol, (low, high) in spans.items():
+        if isinstance(symbol, Bool):
+            require((low, high) == (0, 1), f"{symbol.name} is not tried both ways")
+        elif not isinstance(symbol, Int):
+            members = getattr(symbol.sort, "members", ())
+            require((low, high) == (0, len(members) - 1), f"{symbol.name} has other members")
+        else:
+            least, most = ranges.get(symbol.name, declared(symbol))
+            require(low <= least, f"{symbol.name} may lie below the box")
+            if high < most:
+                require(high in (symbol.domain or ()), f"{symbol.name} never is {high}")
+                beyond = {**ranges, symbol.name: (high, most)}
+                _settles(failing, symbol, high, beyond, seconds)
+                found[symbol.name] = high
+    return found
+
+
+def _settles(
+    condition: Bool, symbol: Int, at: int, beyond: Mapping[str, Range], seconds: float
+) -> None:
+    """Nothing in the condition depends on the symbol from a value on."""
+    rest = _simplified(written_out(condition), beyond)
+    while comparisons := _innermost(rest, symbol):
+        kept: dict[Term, Bool] = {}
+        for one in comparisons:
+            require(len(free_symbols(one)) == 1, f"{symbol.name} does not settle alone")
+            kept[one] = boolean(evaluate(one, {symbol.name: at}))
+        changes = any_of(*(cast("Bool", one) != value for one, value in kept.items()))
+        answer = ask_again((symbol >= at, changes), seconds)
+        require(answer == "unsat", f"{symbol.name} is not shown to settle at {at}: {answer}")
+        rest = _simplified(cast("Bool", substitute((rest,), kept)[0]), beyond)
+    names = {one.name for one in free_symbols(rest)}
+    require(symbol.name not in names, f"{symbol.name} does not settle at {at}")
+
+
+def _innermost(condition: Bool, symbol: Int) -> list[Bool]:
+    """The comparisons that mention the symbol and hold no other that does."""
+    mentions: set[Term] = set()
+    outside: set[Term] = set()
+    found: list[Bool] = []
+    for node in topological((condition,)):
+        if node is not symbol and mentions.isdisjoint(node.args):
+            continue
+        mentions.add(node)
+        compares = node.op in _COMPARISONS and not isinstance(node.args[0], Bool)
+        if not outside.isdisjoint(node.args):
+            outside.add(node)
+        elif compares:
+            outside.add(node)
+            found.append(cast("Bool", node))
+    return found
+
+
+def _simplified(condition: Bool, box: Mapping[str, Range]) -> Bool:
+    """The condition without what the ranges of integers and floats decide."""
+    while True:
+        (condition,) = simplified((condition,), (), box)
+        decided = _decided_floats(condition, box)
+        if not decided:
+            return condition
+        (condition,) = cast("tuple[Bool]", substitute((condition,), decided))
+
+
+def _decided_floats(condition: Bool, box: Mapping[str, Range]) -> dict[Term, Bool]:
+    known: dict[Term, Range] = {}
+    decided: dict[Term, Bool] = {}
+    for node in topological((condition,)):
+        if isinstance(node, Int):
+            known[node] = range_of(node, known, box)
+        elif isinstance(node, Float) and (ends := _float_range(node, known)):
+            known[node] = ends
+        elif node.op in (Op.LT, Op.LE) and isinstance(node.args[0], Float):
+            if not all(arg in known for arg in node.args):
+                continue
+            (low, high), (lower, higher) = (known[arg] for arg in node.args)
+            strict = node.op is Op.LT
+            if high < lower or (high == lower and not strict):
+                decided[node] = boolean(True)
+            elif low > higher or (low == higher and strict):
+                decided[node] = boolean(False)
+    return decided
+
+
+def _float_range(node: Float, known: Mapping[Term, Range]) -> Range | None:
+    """The range of a float that is never NaN, from ends that are rounded as it is."""
+    dtype: type[np.floating[Any]] = np.float32 if node.sort == 32 else np.float64
+    ends = [known.get(arg) for arg in node.args if isinstance(arg, Int | Float)]
+    if None in ends:
+        return None
+    match node.op, cast("list[Range]", ends):
+        case Op.CONST, _:
+            value = cast("FloatValue", node.value).number
+            return None if math.isnan(value) else (value, value)
+        case Op.TO_FLOAT, [(low, high)] if low >= -(2**63) and high < 2**63:
+            rounded = np.array([low, high], np.int64).astype(dtype)
+            return float(rounded[0]), float(rounded[1])
+        case Op.WIDEN, [one]:
+            return one
+        case Op.CEILING, [(low, high)]:
+            return float(np.ceil(dtype(low))), float(np.ceil(dtype(high)))
+        case Op.FLOAT_MUL, [(low, high), (lower, higher)] if low >= 0 <= lower:
+            ends_of = (dtype(low) * dtype(lower), dtype(high) * dtype(higher))
+            return _finite(*ends_of) if max(high, higher) < math.inf else None
+        case Op.FLOAT_DIV, [(low, high), (lower, higher)] if low >= 0 < lower:
+            ends_of = (dtype(low) / dtype(higher), dtype(high) / dtype(lower))
+            return _finite(*ends_of) if high < math.inf else None
+    return None
+
+
+def _finite(low: np.floating[Any], high: np.floating[Any]) -> Range | None:
+    return (float(low), float(high)) if np.isfinite(high) else None
+
+
+# Evaluation
+
+
+def _evaluated(
+    admits: Bool, goal: Bool, regimes: Iterable[Bool], spans: Mapping[Term, Span]
+) -> tuple[list[int], str]:
+    """How many states are admitted, in all and per regime, and the digest of which.
+
+    None of them breaks the goal.
+    """
+    names = Digests()
+    digest = blake2b(f"{names(admits)} {names(goal)}".encode(), digest_size=16)
+    kinds = tuple(regimes)
+    program, counts = Program((admits, goal, *kinds), _Columns()), [0] * (1 + len(kinds))
+    for axes in _blocks([_axis(symbol, span) for symbol, span in spans.items()]):
+        shape = tuple(map(len, axes))
+        inputs = {
+            symbol.name: column.reshape([-1 if at == place else 1 for at in range(len(axes))])
+            for place, (symbol, column) in enumerate(zip(spans, axes, strict=True))
+        }
+        with np.errstate(all="ignore"):
+            met, holds, *inside = (np.broadcast_to(one, shape) for one in program(inputs))
+        require(not (met & ~holds).any(), "a state of the box breaks it")
+        digest.update(met.tobytes())
+        counts = [
+            count + int(np.count_nonzero(met & kind))
+            for count, kind in zip(counts, (met, *inside), strict=True)
+        ]
+    return counts, digest.hexdigest()
+
+
+def _axis(symbol: Term, span: Span) -> Column:
+    if isinstance(symbol, Bool):
+        return np.array([False, True])
+    step = symbol.domain.multiple_of if isinstance(symbol, Int) and symbol.domain else 1
+    return np.array(range(-(-span[0] // step) * step, span[1] + 1, step), np.int64)
+
+
+def _blocks(axes: list[Column]) -> Iterator[list[Column]]:
+    """The box in pieces, in the order of the whole."""
+    if math.prod(map(len, axes)) <= _BLOCK:
+        yield axes
+        return
+    at = next(index for index, axis in enumerate(axes) if len(axis) > 1)
+    for part in np.array_split(axes[at], 2):
+        yield from _blocks([*axes[:at], part, *axes[at + 1 :]])
+
+
+class _Columns:
+    """The meaning of each operation on arrays; integers are exact, floats have their width."""
+
+    def constant(self, node: Term) -> Column:
+        value = node.value
+        if isinstance(value, FloatValue):
+            return np.array(value.number, _dtype(node))
+        members = getattr(node.sort, "members", None)
+        return np.array(members.index(value) if members else value)
+
+    def operation(self, node: Term) -> Callable[..., Column]:
+        match node.op:
+            case Op.TO_FLOAT | Op.WIDEN:
+                return lambda one: _to_float(one, node)
+            case op if op in _EXACT:
+                return lambda one, two: _checked(_EXACT[op], one, two)
+            case op:
+                return _OPERATIONS[op]
+
+    def search(
+        self, node: Term, limit: Column, fallback: Column, body: Callable[[Column], list[Column]]
+    ) -> Column:
+        found, result = np.zeros(np.shape(limit), bool), fallback
+        for candidate in range(1, min(int(np.max(limit)), cast("int", node.value)) + 1):
+            here, (eligible, *value) = candidate <= limit, body(np.array(candidate))
+            if node.op is Op.GREATEST:
+                result = np.where(here & eligible & (value[0] > result), value[0], result)
+            else:
+                result = np.where(here & eligible & ~found, candidate, result)
+                found = found | (here & eligible)
+        return result
+
+
+def _dtype(node: Term) -> type[np.floating[Any]]:
+    return np.float32 if node.sort == 32 else np.float64
+
+
+def _checked(function: Callable[..., Any], one: Column, two: Column) -> Column:
+    """The operation, in Python's integers if its extremes do not fit 64 bits."""
+    corners = [
+        function(int(left), int(right))
+        for left in (np.min(one), np.max(one))
+        for right in (np.min(two), np.max(two))
+    ]
+    if not all(-(2**63) <= corner < 2**63 for corner in corners):
+        one, two = one.astype(object), two.astype(object)
+    result: Column = np.asarray(function(one, two))
+    return result
+
+
+def _to_float(one: Column, node: Term) -> Column:
+    require(one.dtype != object, "an integer beyond 64 bits becomes a float")
+    return one.astype(_dtype(node))
+
+
+def _divided(one: Column, two: Column) -> Column:
+    zero = two == 0
+    quotient: Column = np.where(zero, 0, one // np.where(zero, 1, two))
+    return quotient
+
+
+def _rounded_up(one: Column, two: Column) -> Column:
+    return -_divided(-one, two)
+
+
+def _padded(one: Column, two: Column) -> Column:
+    return _checked(_EXACT[Op.MUL], _rounded_up(one, two), two)
+
+
+_EXACT: Mapping[Op, Callable[[Any, Any], Any]] = {
+    Op.ADD: lambda one, two: one + two,
+    Op.SUB: lambda one, two: one - two,
+    Op.MUL: lambda one, two: one * two,
+}
+_OPERATIONS: Mapping[Op, Callable[..., Column]] = {
+    Op.FLOOR_DIV: _divided,
+    Op.CEIL_DIV: _rounded_up,
+    Op.ALIGN_UP: _padded,
+    Op.MOD: lambda one, two: one - two * _divided(one, two),
+    Op.MIN: np.minimum,
+    Op.MAX: np.maximum,
+    Op.ITE: np.where,
+    Op.EQ: np.equal,
+    Op.LT: np.less,
+    Op.LE: np.less_equal,
+    Op.NOT: np.logical_not,
+    Op.AND: lambda *parts: reduce(np.logical_and, parts),
+    Op.OR: lambda *parts: reduce(np.logical_or, parts),
+    Op.FLOAT_MUL: np.multiply,
+    Op.FLOAT_DIV: np.divide,
+    Op.CEILING: np.ceil,
+}

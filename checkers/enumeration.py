@@ -41,7 +41,8 @@ class Box:
     @property
     def states(self) -> int:
         """How many states it has."""
-        return math.prod(map(len, self.values.values()))
+        # Not len(), which has no answer beyond 2^63.
+        return math.prod((one.stop - one.start - 1) // one.step + 1 for one in self.values.values())
 
     def axes(self) -> dict[Term, Column]:
         """One column of values per symbol: integers, truth values, members by their index."""

@@ -42,8 +42,8 @@ from .refused import require
 __all__ = ["check_enumeration"]
 
 Column = NDArray[Any]
-Span = tuple[int, int]
 _BLOCK = 1 << 17
+_MOST_STATES = 1 << 26
 _COMPARISONS = (Op.LT, Op.LE, Op.EQ)
 
 
@@ -54,11 +54,15 @@ def check_enumeration(claim: Claim, found: Mapping[str, Any], seconds: float) ->
     symbols = {one.name: one for one in free_symbols(*terms)}
     box = found.get("box")
     require(isinstance(box, dict) and box.keys() == symbols.keys(), "the box has other symbols")
-    spans = {symbols[name]: _span(span) for name, span in cast("dict[str, Any]", box).items()}
+    tried = {
+        symbols[name]: _tried(symbols[name], span)
+        for name, span in cast("dict[str, Any]", box).items()
+    }
+    states = math.prod((one.stop - one.start - 1) // one.step + 1 for one in tried.values())
+    require(states <= _MOST_STATES, f"{states:,} states are too many to be tried again")
     admits, goal = all_of(*conditions), all_of(*goals)
-    settles = _settling(admits & ~goal, spans, Facts(conditions, {}).box(), seconds)
-    states = math.prod(len(_axis(symbol, span)) for symbol, span in spans.items())
-    (admitted, *counts), digest = _evaluated(admits, goal, claim.regimes.values(), spans)
+    settles = _settling(admits & ~goal, tried, Facts(conditions, {}).box(), seconds)
+    (admitted, *counts), digest = _evaluated(admits, goal, claim.regimes.values(), tried)
     repeated = {
         "box": box,
         "settles": settles,
@@ -71,34 +75,39 @@ def check_enumeration(claim: Claim, found: Mapping[str, Any], seconds: float) ->
     return states
 
 
-def _span(span: Any) -> Span:  # noqa: ANN401 - JSON
+def _tried(symbol: Term, span: Any) -> range:  # noqa: ANN401 - JSON
+    """The values that a range of the evidence stands for."""
     is_pair = isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)
     require(is_pair and -(2**63) <= span[0] <= span[1] < 2**63, "a range of the box is malformed")
-    return span[0], span[1]
+    step = _step(symbol)
+    return range(-(-span[0] // step) * step, span[1] + 1, step)
+
+
+def _step(symbol: Term) -> int:
+    return symbol.domain.multiple_of if isinstance(symbol, Int) and symbol.domain else 1
 
 
 # Coverage
 
 
 def _settling(
-    failing: Bool, spans: Mapping[Term, Span], ranges: Mapping[str, Range], seconds: float
+    failing: Bool, tried: Mapping[Term, range], ranges: Mapping[str, Range], seconds: float
 ) -> dict[str, int]:
     """No state outside the box fails, unless one inside does; the symbols that are cut off."""
     found: dict[str, int] = {}
-    for symbol, (low, high) in spans.items():
+    for symbol, values in tried.items():
         if isinstance(symbol, Bool):
-            require((low, high) == (0, 1), f"{symbol.name} is not tried both ways")
+            require(values == range(2), f"{symbol.name} is not tried both ways")
         elif not isinstance(symbol, Int):
             members = getattr(symbol.sort, "members", ())
-            require((low, high) == (0, len(members) - 1), f"{symbol.name} has other members")
+            require(values == range(len(members)), f"{symbol.name} has other members")
         else:
             least, most = ranges.get(symbol.name, declared(symbol))
-            require(low <= least, f"{symbol.name} may lie below the box")
-            if high < most:
-                require(high in (symbol.domain or ()), f"{symbol.name} never is {high}")
-                beyond = {**ranges, symbol.name: (high, most)}
-                _settles(failing, symbol, high, beyond, seconds)
-                found[symbol.name] = high
+            require(values[0] < least + _step(symbol), f"{symbol.name} may lie below the box")
+            if values[-1] + _step(symbol) <= most:
+                beyond = {**ranges, symbol.name: (values[-1], most)}
+                _settles(failing, symbol, values[-1], beyond, seconds)
+                found[symbol.name] = values[-1]
     return found
 
 
@@ -202,7 +211,7 @@ def _finite(low: np.floating[Any], high: np.floating[Any]) -> Range | None:
 
 
 def _evaluated(
-    admits: Bool, goal: Bool, regimes: Iterable[Bool], spans: Mapping[Term, Span]
+    admits: Bool, goal: Bool, regimes: Iterable[Bool], tried: Mapping[Term, range]
 ) -> tuple[list[int], str]:
     """How many states are admitted, in all and per regime, and the digest of which.
 
@@ -212,11 +221,11 @@ def _evaluated(
     digest = blake2b(f"{names(admits)} {names(goal)}".encode(), digest_size=16)
     kinds = tuple(regimes)
     program, counts = Program((admits, goal, *kinds), _Columns()), [0] * (1 + len(kinds))
-    for axes in _blocks([_axis(symbol, span) for symbol, span in spans.items()]):
-        shape = tuple(map(len, axes))
+    for axes in _blocks([_axis(symbol, values) for symbol, values in tried.items()]):
+        shape = tuple(map(len, axes)) or (1,)
         inputs = {
             symbol.name: column.reshape([-1 if at == place else 1 for at in range(len(axes))])
-            for place, (symbol, column) in enumerate(zip(spans, axes, strict=True))
+            for place, (symbol, column) in enumerate(zip(tried, axes, strict=True))
         }
         with np.errstate(all="ignore"):
             met, holds, *inside = (np.broadcast_to(one, shape) for one in program(inputs))
@@ -229,11 +238,8 @@ def _evaluated(
     return counts, digest.hexdigest()
 
 
-def _axis(symbol: Term, span: Span) -> Column:
-    if isinstance(symbol, Bool):
-        return np.array([False, True])
-    step = symbol.domain.multiple_of if isinstance(symbol, Int) and symbol.domain else 1
-    return np.array(range(-(-span[0] // step) * step, span[1] + 1, step), np.int64)
+def _axis(symbol: Term, values: range) -> Column:
+    return np.array(values, bool if isinstance(symbol, Bool) else np.int64)
 
 
 def _blocks(axes: list[Column]) -> Iterator[list[Column]]:
@@ -252,9 +258,9 @@ class _Columns:
     def constant(self, node: Term) -> Column:
         value = node.value
         if isinstance(value, FloatValue):
-            return np.array(value.number, _dtype(node))
+            return np.array([value.number], _dtype(node))
         members = getattr(node.sort, "members", None)
-        return np.array(members.index(value) if members else value)
+        return np.array([members.index(value) if members else value])
 
     def operation(self, node: Term) -> Callable[..., Column]:
         match node.op:
@@ -270,7 +276,7 @@ class _Columns:
     ) -> Column:
         found, result = np.zeros(np.shape(limit), bool), fallback
         for candidate in range(1, min(int(np.max(limit)), cast("int", node.value)) + 1):
-            here, (eligible, *value) = candidate <= limit, body(np.array(candidate))
+            here, (eligible, *value) = candidate <= limit, body(np.array([candidate]))
             if node.op is Op.GREATEST:
                 result = np.where(here & eligible & (value[0] > result), value[0], result)
             else:

@@ -226,6 +226,15 @@ def test_a_small_box_with_floats_is_decided():
     assert decision.evidence["enumeration"]["states"] == 21
 
 
+def test_a_box_of_all_machine_integers_is_counted_not_tried():
+    """There is no limit to what is counted."""
+    i = symbol_int("i", IntDomain(-(2**63), 2**63 - 1))
+    assert finite_box(Claim(i <= m), is_impossible).states == 2**64 * 21
+    huge = {"box": {"i": [-(2**63), 2**63 - 1], "m": [0, 20]}}
+    with pytest.raises(RefusedError, match="too many to be tried again"):
+        check_enumeration(Claim(i <= m), huge, 5)
+
+
 def test_time_that_runs_out_is_no_verdict():
     """Not even where nothing failed so far."""
     box = finite_box(Claim(m <= 20), is_impossible)

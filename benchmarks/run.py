@@ -25,9 +25,9 @@ from pathlib import Path
 import numpy as np
 
 from routeproof.checkers.counterexample import Replayer
+from routeproof.checkers.evaluator import Evaluator, write_row
 from routeproof.checkers.readings.vectorised import compile_numpy, values
 from routeproof.checkers.registry import function_names, load_function, load_obligations
-from routeproof.checkers.rows import Evaluator, write_row
 from routeproof.checkers.sampling import Sampler, constants_of
 from routeproof.checkers.solver import solver_version
 from routeproof.checkers.values import parse_json

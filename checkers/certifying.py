@@ -18,14 +18,16 @@ from rich.markup import escape
 from routeproof.spec.derivation import Digests, unpack
 from routeproof.spec.errors import InputError
 from routeproof.spec.interpret import Value, compile_terms
-from routeproof.spec.obligation import Claim, Obligation
+from routeproof.spec.obligation import Claim, Obligation, Reach, Rows
 from routeproof.spec.terms import Bool, free_symbols
 
+from .evaluator import recorded
 from .evidence.conditions import parts_of
 from .evidence.enumeration import check_enumeration
 from .evidence.reasking import ask_again
 from .evidence.refused import RefusedError, require
 from .evidence.steps import check_derivation
+from .evidence.tables import check_table
 from .registry import build, load_obligations, pick
 from .values import read_json, read_state
 
@@ -73,9 +75,13 @@ def certify(obligation: Obligation, entry: Mapping[str, Any], seconds: float) ->
     """Check one entry of a report against the obligation that it is about."""
     verdict, name = entry.get("verdict"), obligation.id
     statement = build(obligation)
-    if not isinstance(statement, Claim):
-        return Certificate(name, "unconfirmed", f"{type(statement).__name__}: check decides it")
     try:
+        if isinstance(statement, Reach) and verdict == "proved":
+            return Certificate(name, *_table(statement, entry.get("evidence"), seconds))
+        if isinstance(statement, Rows) and verdict == "replayed":
+            return Certificate(name, *_rows(statement))
+        if not isinstance(statement, Claim):
+            return Certificate(name, "unconfirmed", f"{verdict} is no evidence")
         if verdict == "proved":
             return Certificate(name, *_proof(statement, entry.get("evidence"), seconds))
         if verdict == "refuted":
@@ -83,6 +89,22 @@ def certify(obligation: Obligation, entry: Mapping[str, Any], seconds: float) ->
     except (RefusedError, InputError) as error:
         return Certificate(name, "refused", str(error))
     return Certificate(name, "unconfirmed", f"{verdict} is no evidence")
+
+
+def _table(statement: Reach, evidence: Any, seconds: float) -> tuple[_Word, str]:  # noqa: ANN401 - JSON
+    if not isinstance(evidence, dict):
+        raise RefusedError("no evidence")
+    rows = check_table(statement.ladder, statement.outcome, evidence, seconds)
+    if rows is None:
+        return "unconfirmed", "the solver's word"
+    return "confirmed", f"{rows} rows asked again, and that there are no others"
+
+
+def _rows(rows: Rows) -> tuple[_Word, str]:
+    matches = [row.matches for row in recorded(rows)]
+    if not matches or not all(matches):
+        raise RefusedError(f"{sum(matches)} of {len(matches)} rows match")
+    return "confirmed", f"{len(matches):,} rows replayed"
 
 
 def _proof(claim: Claim, evidence: Any, seconds: float) -> tuple[_Word, str]:  # noqa: ANN401 - JSON

@@ -263,8 +263,8 @@ def eval_command(name: str) -> None:
     \b
     echo '{"in": {"batch_size": 1, ...}}' | routeproof eval ort.gqa.classifier
     """  # noqa: D301 - click reads the control character
+    from .evaluator import Evaluator, write_row
     from .registry import load_function
-    from .rows import Evaluator, write_row
     from .values import parse_json
 
     evaluate = Evaluator(load_function(name))

@@ -35,6 +35,7 @@ from routeproof.spec.terms import (
     topological,
 )
 from routeproof.spec.text import render
+from routeproof.spec.wire import write_term
 
 from .abstraction import box_of
 from .decide import Decision, axes_of, decide_claim
@@ -67,26 +68,35 @@ class Table:
 
 
 def possible(ladder: Ladder, outcome: str, seen: Sequence[State] = ()) -> Bool:
-    """The outcome's condition with the run-time facts replaced by each relevant instance.
+    """At most what some Run can do: the outcome's condition for one of its relevant instances."""
+    return any_of(*(boolean(one) for one in instances(ladder, outcome, seen)))
 
-    A disjunction of admitted instances, hence at most what some Run can do; that nothing is missing
-    is proved afterwards. An integer is tried at the constants it is compared with and around them,
-    and at its values in the states `seen` to take the outcome.
+
+def instances(
+    ladder: Ladder, outcome: str, seen: Sequence[State] = ()
+) -> dict[Term, dict[str, Value]]:
+    """The outcome's condition for each relevant instance of the run-time facts, with their values.
+
+    An integer is tried at the constants it is compared with and around them, and at its values in
+    the states `seen` to take the outcome. That no instance is missing is proved afterwards.
     """
     runtime = set(ladder.runtime)
     limits = (one for one in ladder.admitted.values() if runtime & set(free_symbols(one)))
-    found: dict[Term, None] = {all_of(ladder.takes(outcome), *limits): None}
+    found: dict[Term, dict[str, Value]] = {all_of(ladder.takes(outcome), *limits): {}}
     for fact in ladder.runtime:
+        given = [one[fact.name] for one in seen if fact.name in one]
         found = {
-            instance: None
-            for condition in found
-            for value in _instances(
-                fact, condition, [one[fact.name] for one in seen if fact.name in one]
-            )
+            instance: values if value is fact else {**values, fact.name: _plain(value)}
+            for condition, values in found.items()
+            for value in _instances(fact, condition, given)
             for instance in substitute((condition,), {fact: value})
             if instance is not FALSE
         }
-    return any_of(*(boolean(one) for one in found))
+    return found
+
+
+def _plain(constant: Term) -> Value:
+    return cast("Value", constant.value)
 
 
 def _instances(fact: Term, condition: Term, seen: Sequence[Value]) -> Iterator[Term]:
@@ -217,7 +227,7 @@ def decide_reach(statement: Reach, options: Options) -> Decision:
     """`proved` when the computed table is equivalent to "some Run takes the outcome"."""
     ladder = statement.ladder
     try:
-        table, decision = prove_table(ladder, statement.outcome, options)
+        table, runs, decision = prove_table(ladder, statement.outcome, options)
     except UndecidedError as error:
         evidence = {"solver": solver_version()}
         return Decision(Verdict.UNKNOWN, "table", error.args[0], evidence=evidence)
@@ -226,7 +236,7 @@ def decide_reach(statement: Reach, options: Options) -> Decision:
         decision,
         engine="table",
         axes={**facts, **decision.axes},
-        evidence={**decision.evidence, "table": table.texts},
+        evidence={**decision.evidence, "table": table.texts, **_evidence(table, runs)},
     )
     if decision.verdict is Verdict.REFUTED:
         reason = "the instances tried miss a Run"
@@ -234,8 +244,15 @@ def decide_reach(statement: Reach, options: Options) -> Decision:
     return decision
 
 
-def prove_table(ladder: Ladder, outcome: str, options: Options) -> tuple[Table, Decision]:
-    """The table, and whether it is equivalent to "some Run takes the outcome".
+def _evidence(table: Table, runs: Sequence[Mapping[str, Value]]) -> dict[str, object]:
+    """What `certify` needs: the rows as data, and values of run-time facts, one set per Run."""
+    return {"rows": [list(map(write_term, row)) for row in table.rows], "runs": runs}
+
+
+def prove_table(
+    ladder: Ladder, outcome: str, options: Options
+) -> tuple[Table, list[dict[str, Value]], Decision]:
+    """The table, the Runs that it rests on, and whether it is equivalent to "some Run takes it".
 
     A Run that the table misses adds its run-time facts to the instances, a few times over.
     """
@@ -244,7 +261,7 @@ def prove_table(ladder: Ladder, outcome: str, options: Options) -> tuple[Table, 
         table = decision_table(ladder, outcome, options.limits, seen)
         decision = decide_claim(_equivalence(ladder, outcome, table, seen), options)
         if decision.counterexample is None or len(seen) == _MOST_RUNS:
-            return table, decision
+            return table, list(instances(ladder, outcome, seen).values()), decision
         seen.append(decision.counterexample.state)
 
 

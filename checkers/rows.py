@@ -1,132 +1,29 @@
-"""Rows: JSON objects in, a modelled function's outputs out, and comparison with recorded rows.
-
-A row is checked against machine types and enumerators only, never against an envelope: the
-function itself says what it accepts.
-"""
+"""Rows: what the real code computed, replayed by the model."""
 
 from __future__ import annotations
 
-import gzip
-import json
-import math
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields
-from importlib import resources
-from typing import Any, cast
+from collections.abc import Iterator, Mapping
 
-from routeproof.spec.errors import InputError
-from routeproof.spec.function import Function
-from routeproof.spec.interpret import Value, compile_terms
+from routeproof.spec.interpret import Value
 from routeproof.spec.obligation import Rows, Verdict
-from routeproof.spec.records import EnumSet, leaves
-from routeproof.spec.terms import Term
 
 from .counterexample import Counterexample
 from .decide import Decision
-from .registry import closest, load_function
-from .values import Json, parse_json, read_value, refuse, shown
+from .evaluator import exactly, recorded
+from .values import Json
 
-__all__ = ["Evaluator", "replay_rows", "write_row"]
-
-
-class Evaluator:
-    """A modelled function ready to be applied to rows."""
-
-    def __init__(self, function: Function) -> None:
-        """Compile every output of the function together."""
-        self._function = function
-        terms = [term for record in function.outputs.values() for term in leaves(record).values()]
-        self._program = compile_terms(terms)
-
-    def __call__(self, row: Json, where: str) -> dict[str, Json]:
-        """Every output key of the row `{"in": ...}`; `where` names the row in errors."""
-        return self.outputs(self.state(row, where))
-
-    def state(self, row: Json, where: str) -> dict[str, Value]:
-        """The row's input as a value per symbol."""
-        if not isinstance(row, dict) or "in" not in row:
-            refuse(where, 'expected an object with a key "in"')
-        return dict(_read(self._function.inputs, row["in"], "", where))
-
-    def outputs(self, state: Mapping[str, Value]) -> dict[str, Json]:
-        """The outputs on a state, as JSON objects in declared order."""
-        values = iter(self._program(state))
-        return {key: _write(record, values) for key, record in self._function.outputs.items()}
-
-
-def _read(node: object, data: Json, path: str, where: str) -> Iterator[tuple[str, Value]]:
-    at = f"{where}: field {path!r}" if path else f'{where}: "in"'
-    if isinstance(node, Term):
-        yield node.name, read_value(node, data, at)
-    elif isinstance(node, EnumSet):
-        present = _members(node, data, at)
-        yield from ((term.name, member in present) for member, term in node.present.items())
-    else:
-        names = [field.name for field in fields(cast("Any", node))]
-        if not isinstance(data, dict):
-            refuse(at, f"expected an object, got {shown(data)}")
-        for key in data:
-            if key not in names:
-                refuse(at, f"unknown field {key!r}{closest(key, names)}")
-        for name in names:
-            inner = f"{path}.{name}".lstrip(".")
-            if name not in data:
-                refuse(where, f"field {inner!r} is missing")
-            yield from _read(getattr(node, name), data[name], inner, where)
-
-
-def _members(node: EnumSet, data: Json, at: str) -> set[str]:
-    if not isinstance(data, list):
-        refuse(at, f"expected a list of {node.sort.name} names, got {shown(data)}")
-    seen: set[str] = set()
-    for item in data:
-        if not isinstance(item, str) or item not in node.sort.members:
-            refuse(at, f"{shown(item)} is not one of {', '.join(node.sort.members)}")
-        if item in seen:
-            refuse(at, f"{item!r} is listed twice")
-        seen.add(item)
-    return seen
-
-
-def _write(node: object, values: Iterator[Value]) -> Json:
-    """The record as JSON, consuming one value per leaf in declared order."""
-    if isinstance(node, Term):
-        value = next(values)
-        is_number = not isinstance(value, float) or math.isfinite(value)
-        return value if is_number else repr(value)  # as `read_value` takes it
-    if isinstance(node, EnumSet):
-        flags = {member: next(values) for member in node.present}
-        return [member for member, present in flags.items() if present]
-    return {
-        field.name: _write(getattr(node, field.name), values) for field in fields(cast("Any", node))
-    }
-
-
-def _lines(rows: Rows) -> Iterable[str]:
-    try:
-        packed = resources.files(rows.package).joinpath(rows.resource).read_bytes()
-        return gzip.decompress(packed).decode().splitlines()
-    except (ImportError, OSError, EOFError, ValueError) as error:
-        raise InputError(f"cannot read {rows.resource} of {rows.package}: {error}") from error
+__all__ = ["replay_rows"]
 
 
 def replay_rows(rows: Rows) -> Decision:
     """`replayed` when every recorded row is reproduced; otherwise the first that differs."""
-    function = load_function(rows.function)
-    evaluate = Evaluator(function)
     total = matched = 0
     first: Counterexample | None = None
-    for number, line in enumerate(_lines(rows), 1):
-        where = f"{rows.resource}, row {number}"
-        row = parse_json(line, where)
-        state = evaluate.state(row, where)
-        got = evaluate.outputs(state)
-        want = {key: value for key, value in row.items() if key != "in"}
+    for row in recorded(rows):
         total += 1
-        if _exactly(got) == _exactly(want):
-            matched += 1
-        elif first is None:
-            first = _difference(state, want, got)
+        matched += row.matches
+        if not row.matches and first is None:
+            first = _difference(row.state, row.want, row.got)
     verdict = Verdict.REPLAYED if matched == total and total else Verdict.REFUTED
     return Decision(
         verdict,
@@ -138,15 +35,10 @@ def replay_rows(rows: Rows) -> Decision:
     )
 
 
-def _exactly(data: Json) -> str:
-    """Text that tells 1, 1.0 and true apart, which `==` does not."""
-    return json.dumps(data, sort_keys=True)
-
-
 def _difference(state: Mapping[str, Value], want: Json, got: Json) -> Counterexample:
     wanted, given = dict(_flat(want)), dict(_flat(got))
     differ = [
-        path for path in wanted | given if _exactly(wanted.get(path)) != _exactly(given.get(path))
+        path for path in wanted | given if exactly(wanted.get(path)) != exactly(given.get(path))
     ]
     shows = {f"{path} (recorded)": wanted.get(path, "absent") for path in differ}
     shows |= {f"{path} (model)": given.get(path, "absent") for path in differ}
@@ -159,9 +51,4 @@ def _flat(data: Json, path: str = "") -> Iterator[tuple[str, Value]]:
         for key, value in data.items():
             yield from _flat(value, f"{path}.{key}".lstrip("."))
     else:
-        yield path, _exactly(data) if isinstance(data, list) else data
-
-
-def write_row(outputs: Mapping[str, Json]) -> str:
-    """The outputs as one compact JSON line."""
-    return json.dumps(outputs, separators=(",", ":"))
+        yield path, exactly(data) if isinstance(data, list) else data

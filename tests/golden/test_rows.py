@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from routeproof.checkers.evaluator import Evaluator
 from routeproof.checkers.registry import function_names, load_function
-from routeproof.checkers.rows import Evaluator
 
 ROWS = Path(__file__).parent / "rows"
 PACKAGED = Path(__file__).parents[2] / "proofs" / "ort" / "gqa" / "rows"

@@ -13,9 +13,9 @@ import pytest
 from soundness.boxes import Case, around, draw, pins, splits, stacked
 from soundness.claims import decide
 
+from routeproof.checkers.evaluator import Evaluator
 from routeproof.checkers.readings.vectorised import compile_numpy
 from routeproof.checkers.registry import load_function, load_obligations
-from routeproof.checkers.rows import Evaluator
 from routeproof.models.ort.gqa import bounds as level1
 from routeproof.models.ort.gqa.problem import (
     HEAD_SINK_STORAGE,

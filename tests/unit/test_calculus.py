@@ -219,7 +219,7 @@ def test_every_witness_meets_every_condition():
     assert all(all(compile_terms(conditions)(state)) for state in states)
 
 
-EVIDENCE = ("conditions", "enumeration", "ranges", "reasking", "refused", "steps", "sums")
+EVIDENCE = ("conditions", "enumeration", "ranges", "reasking", "refused", "steps", "sums", "tables")
 
 
 def test_no_engine_is_loaded_to_check_evidence():
@@ -232,7 +232,10 @@ def test_no_engine_is_loaded_to_check_evidence():
     loaded = {name.removeprefix("routeproof.") for name in done.stdout.split()}
     own = {name for name in loaded if name.startswith("checkers.")}
     assert own == {
-        *(f"checkers.{name}" for name in ("certifying", "evidence", "registry", "values")),
+        *(
+            f"checkers.{name}"
+            for name in ("certifying", "evaluator", "evidence", "registry", "values")
+        ),
         *(f"checkers.evidence.{name}" for name in EVIDENCE),
     }
     assert not {name for name in loaded if name.startswith(("models", "proofs"))}

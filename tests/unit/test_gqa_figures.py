@@ -2,8 +2,8 @@
 
 import pytest
 
+from routeproof.checkers.evaluator import Evaluator
 from routeproof.checkers.registry import load_function
-from routeproof.checkers.rows import Evaluator
 from routeproof.models.ort.gqa.split import kv_blocks, selected_split_count
 from routeproof.spec.interpret import evaluate
 from routeproof.spec.terms import integer, symbol_int

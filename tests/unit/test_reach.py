@@ -7,6 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from soundness.claims import A, B, C, K, P, every_state, values_of
 
+from routeproof.checkers.evidence.refused import RefusedError
+from routeproof.checkers.evidence.tables import check_table
 from routeproof.checkers.reach import Table, decide_reach, possible, prove_table
 from routeproof.checkers.solver import Limits, Options, UndecidedError
 from routeproof.spec.interpret import compile_terms
@@ -43,10 +45,12 @@ def ladder(*guards, admitted=None, static=STATIC, runtime=RUNTIME):
 
 
 def table(rungs, outcome="r0"):
-    """Return the proved table of an outcome."""
-    found, decision = prove_table(rungs, outcome, Options())
+    """Return the proved table of an outcome, which the evidence checker confirms."""
+    found, _, decision = prove_table(rungs, outcome, Options())
     assert decision.verdict == "proved", decision
-    assert decide_reach(Reach(rungs, outcome), Options()).evidence["table"] == found.texts
+    evidence = decide_reach(Reach(rungs, outcome), Options()).evidence
+    assert evidence["table"] == found.texts
+    assert check_table(rungs, outcome, evidence, 5) == len(found.rows)
     return found
 
 
@@ -241,3 +245,37 @@ def test_a_table_reads_as_one_condition():
     found = Table("r0", ((P, A == 1), (K == "fp8",)))
     assert found.condition is any_of(all_of(P, A == 1), K == "fp8")
     assert found.texts == [["p", "a == 1"], ["k == fp8"]]
+
+
+RUNGS = ladder((A <= 2) & (B > 1) & P, admitted=B <= 2)
+
+
+@pytest.mark.parametrize(
+    ("part", "value"),
+    [
+        ("rows", []),
+        ("rows", [["p"]]),
+        ("rows", [[["le", "a", 2]]]),
+        ("rows", [[["le", "a", 1], "p"]]),
+        ("rows", [[["le", "a", 2], "p", ["lt", 0, "b"]]]),
+        ("rows", [["a"]]),
+        ("rows", [[["le", "a"]]]),
+        ("rows", ["p"]),
+        ("rows", None),
+        ("runs", []),
+        ("runs", [{}]),
+        ("runs", [{"b": 1}]),
+        ("runs", [{"b": 3}]),
+        ("runs", [{"b": 4}]),
+        ("runs", [{"b": True}]),
+        ("runs", [{"a": 2, "b": 2}]),
+        ("runs", [2]),
+        ("runs", None),
+    ],
+)
+def test_a_table_that_says_more_or_less_is_refused(part, value):
+    """Rows that leave a Run out or have none, Runs that are none."""
+    evidence = dict(decide_reach(Reach(RUNGS, "r0"), Options()).evidence)
+    assert check_table(RUNGS, "r0", evidence, 5) == 1
+    with pytest.raises(RefusedError):
+        check_table(RUNGS, "r0", {**evidence, part: value}, 5)

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import pytest
 
-from routeproof.checkers import rows as module
-from routeproof.checkers.rows import Evaluator, replay_rows, write_row
+from routeproof.checkers import evaluator as module
+from routeproof.checkers.evaluator import Evaluator, write_row
+from routeproof.checkers.rows import replay_rows
 from routeproof.checkers.values import parse_json, read_value
 from routeproof.spec.errors import InputError
 from routeproof.spec.function import Function, Source

@@ -1,8 +1,8 @@
 """Conditions as JSON, so that evidence can hold them: `["lt", "head_size", 8]`.
 
 A symbol is its name, an integer or a truth value is itself, a float is written in base 16 beside
-its width, a member of an enum stands behind the comparison that gives it its sort; everything else
-is an operation and its arguments.
+its width, a member of an enum beside the name of that; everything else is an operation and its
+arguments.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any, cast
 from .errors import InputError, ModelError
 from .terms import (
     Bool,
-    Enum,
+    EnumSort,
     FloatValue,
-    Int,
     Op,
     Term,
     align_up,
@@ -51,6 +50,7 @@ _BUILDERS: Mapping[str, Callable[..., Term]] = {
     "and": all_of,
     "or": any_of,
 }
+_FLOATS: Mapping[str, Callable[[float], Term]] = {"float32": float32, "float64": float64}
 
 
 def write_term(term: Term) -> Any:  # noqa: ANN401 - JSON
@@ -59,8 +59,10 @@ def write_term(term: Term) -> Any:  # noqa: ANN401 - JSON
         return term.name
     if isinstance(term.value, FloatValue):
         return {f"float{term.sort}": term.value.number.hex()}
+    if isinstance(term.sort, EnumSort) and term.op is Op.CONST:
+        return {term.sort.name: term.value}
     if term.op is Op.CONST:
-        return term.value if isinstance(term, Int | Bool) else {"member": term.value}
+        return term.value
     if term.op not in _BUILDERS:
         raise ModelError(f"{term.op} is not written as JSON")
     return [str(term.op), *map(write_term, term.args)]
@@ -70,7 +72,7 @@ def read_condition(data: object, symbols: Mapping[str, Term]) -> Bool:
     """The condition over the symbols, by name; anything else is an `InputError`."""
     try:
         found = _read(data, symbols)
-    except (ModelError, KeyError, TypeError, ValueError, AttributeError) as error:
+    except (ModelError, LookupError, TypeError, ValueError) as error:
         raise InputError(f"{data!r} is no condition: {error}") from error
     if not isinstance(found, Bool):
         raise InputError(f"{data!r} is no condition")
@@ -85,9 +87,10 @@ def _read(data: object, symbols: Mapping[str, Term]) -> Term:
     if isinstance(data, str):
         return symbols[data]
     if isinstance(data, dict):
-        ((width, text),) = data.items()
-        return {"float32": float32, "float64": float64}[width](float.fromhex(text))
+        ((kind, value),) = data.items()
+        if kind in _FLOATS:
+            return _FLOATS[kind](float.fromhex(value))
+        sorts = {s.sort.name: s.sort for s in symbols.values() if isinstance(s.sort, EnumSort)}
+        return sorts[kind][str(value)]
     operation, *args = cast("list[Any]", data)
-    if operation == "eq" and isinstance(args[1], dict) and "member" in args[1]:
-        return cast("Enum", _read(args[0], symbols)) == str(args[1]["member"])
     return _BUILDERS[operation](*(_read(one, symbols) for one in args))

@@ -31,6 +31,7 @@ from routeproof.spec.terms import (
     any_of,
     ceiling,
     float32,
+    implies,
     integer,
     maximum,
     symbol_int,
@@ -249,17 +250,23 @@ _DEVICES = (
 
 
 def _waves(choice: Choice, waves: int, device: Device) -> Claim:
-    """All splits of all work items, in multiples of the device."""
-    splits, capped = choice.splits, choice.splits == choice.most
+    """All splits of all work items, in multiples of the device; and how many states are of a kind.
+
+    Where splits are as many as two caps allow, the state counts for both.
+    """
+    splits, idle = choice.splits, ~choice.fills_device
+    capped = all_of(idle, splits > 1, splits == choice.most)
     return Claim(
-        splits * choice.work <= waves * choice.device,
-        {"no work for 0.8 of the multiprocessors": ~choice.fills_device},
+        implies(idle, splits * choice.work <= waves * choice.device),
         shows={"splits": splits, "splits of all work items": splits * choice.work},
         settles=device.settles,
         regimes={
-            "1 split": splits == 1,
-            "several, fewer than the cap": all_of(splits > 1, ~capped),
-            "as many as the cap": all_of(splits > 1, capped),
+            "work enough: 1 split": ~idle,
+            "the efficiency rule: 1 split": all_of(idle, splits == 1),
+            "the efficiency rule: several": all_of(idle, splits > 1, splits < choice.most),
+            "capped by 128": all_of(capped, splits == MAX_SPLITS),
+            "capped by the device": all_of(capped, splits == choice.device),
+            "capped by KV blocks": all_of(capped, splits == choice.blocks),
         },
     )
 
@@ -267,7 +274,7 @@ def _waves(choice: Choice, waves: int, device: Device) -> Claim:
 def _efficient(device: Device) -> Obligation:
     @obligation(
         f"ort.gqa.split.regime.efficient.{device.name}",
-        f"{device.words}, too little work: at most {device.waves} waves of splits",
+        f"{device.words}, work not enough: at most {device.waves} waves of splits",
         source=_SOURCE,
         note="Every count of work items and of KV blocks is tried, up to where each settles.",
     )
@@ -280,7 +287,7 @@ def _efficient(device: Device) -> Obligation:
 def _fewer_waves(device: Device) -> Obligation:
     @obligation(
         f"ort.gqa.split.regime.efficient.{device.name}.one-less",
-        f"{device.words}, too little work: at most {device.waves - 1} waves",
+        f"{device.words}, work not enough: at most {device.waves - 1} waves of splits",
         source=_SOURCE,
         expect="refuted",
         note="The twin: where few splits are eligible, the efficient ones are many.",

@@ -6,11 +6,14 @@ searches are written out, everything else is the operation of the same meaning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
 from routeproof.spec.terms import (
+    FALSE,
     SEARCHES,
+    TRUE,
     Bool,
     EnumSort,
     Float,
@@ -19,8 +22,10 @@ from routeproof.spec.terms import (
     Op,
     Term,
     all_of,
+    any_of,
     integer,
     ite,
+    minimum,
     rebuild,
     rename_bound,
     substitute,
@@ -28,27 +33,42 @@ from routeproof.spec.terms import (
     topological,
 )
 
+from .products import without_products
+
 __all__ = ["ask_again", "written_out"]
 
 _MOST_NODES = 60_000
+_MOST_TESTS = 3
 
 
 def ask_again(conditions: Sequence[Bool], seconds: float) -> str:
     """`sat`, `unsat`, or `unknown` where the solver gives up or the terms are too large.
 
-    First with every search as an unknown number: no state of that is none of the claim either.
+    First with every search and product as an unknown number, case by case where the limit of a
+    search is a choice: if there is no state of that, there is none of the claim either.
     """
-    hidden = _without_searches(conditions)
-    if _answer(hidden, seconds) == "unsat":
-        return "unsat"
+    hidden = [_without_searches(case) for case in _cases(conditions)]
+    for simpler, logic in ((without_products, ""), (tuple, ""), (without_products, "qflia")):
+        if all(_answer(simpler(case), seconds, logic) == "unsat" for case in hidden):
+            return "unsat"
     return _answer(conditions, seconds)
 
 
-def _answer(conditions: Sequence[Bool], seconds: float) -> str:
+def _cases(conditions: Sequence[Bool]) -> Iterator[tuple[Bool, ...]]:
+    """The conditions for each way in which the limits of searches are chosen."""
+    limits = (node.args[0] for node in topological(tuple(conditions)) if node.op in SEARCHES)
+    tests = dict.fromkeys(one.args[0] for one in limits if one.op is Op.ITE and not one.bound)
+    tests = dict.fromkeys(itertools.islice(tests, _MOST_TESTS))
+    for values in itertools.product((TRUE, FALSE), repeat=len(tests)):
+        chosen = dict(zip(tests, values, strict=True))
+        yield cast("tuple[Bool, ...]", substitute(tuple(conditions), chosen))
+
+
+def _answer(conditions: Sequence[Bool], seconds: float, logic: str = "") -> str:
     import z3
 
     encoder = _Encoder(z3)
-    solver = z3.SimpleSolver()
+    solver = z3.Tactic(logic).solver() if logic else z3.SimpleSolver()
     solver.set("timeout", int(seconds * 1000))
     try:
         solver.add(*(encoder.encode(one) for one in conditions), *encoder.domains)
@@ -58,12 +78,28 @@ def _answer(conditions: Sequence[Bool], seconds: float) -> str:
 
 
 def _without_searches(conditions: Sequence[Bool]) -> tuple[Bool, ...]:
-    """The conditions with a symbol for each search, one for all that differ in names only."""
-    searches = [
-        node for node in topological(tuple(conditions)) if node.op is Op.FIRST and not node.bound
-    ]
-    symbols = {one: symbol_int(f"search {rename_bound(one, '%').serial}") for one in searches}
-    return cast("tuple[Bool, ...]", substitute(tuple(conditions), symbols))
+    """The conditions with a symbol for each search, one for all that differ in names only.
+
+    What the search finds is a candidate within its limit, or what it falls back to.
+    """
+    renamed = _renamed(conditions)
+    searches = [node for node in topological(renamed) if node.op is Op.FIRST and not node.bound]
+    symbols = {one: symbol_int(f"search {one.serial}") for one in searches}
+    within = []
+    for search, found in symbols.items():
+        limit, *_, otherwise = cast("tuple[Int, ...]", search.args)
+        last = minimum(limit, cast("int", search.value))
+        within.append(any_of(found == otherwise, all_of(found >= 1, found <= last)))
+    return cast("tuple[Bool, ...]", substitute((*renamed, *within), symbols))
+
+
+def _renamed(conditions: Sequence[Bool]) -> tuple[Bool, ...]:
+    """The conditions with the variables of all searches named alike."""
+    done: dict[Term, Term] = {}
+    for node in topological(tuple(conditions)):
+        new = rebuild(node, tuple(done[arg] for arg in node.args))
+        done[node] = rename_bound(new, "%") if node.op in SEARCHES else new
+    return tuple(cast("Bool", done[one]) for one in conditions)
 
 
 class _TooLargeError(Exception):

@@ -219,7 +219,17 @@ def test_every_witness_meets_every_condition():
     assert all(all(compile_terms(conditions)(state)) for state in states)
 
 
-EVIDENCE = ("conditions", "enumeration", "ranges", "reasking", "refused", "steps", "sums", "tables")
+EVIDENCE = (
+    "conditions",
+    "enumeration",
+    "products",
+    "ranges",
+    "reasking",
+    "refused",
+    "steps",
+    "sums",
+    "tables",
+)
 
 
 def test_no_engine_is_loaded_to_check_evidence():

@@ -7,6 +7,7 @@ searches are written out, everything else is the operation of the same meaning.
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 
@@ -15,6 +16,7 @@ from routeproof.spec.terms import (
     SEARCHES,
     TRUE,
     Bool,
+    Enum,
     EnumSort,
     Float,
     FloatValue,
@@ -39,19 +41,54 @@ __all__ = ["ask_again", "written_out"]
 
 _MOST_NODES = 60_000
 _MOST_TESTS = 3
+_MOST_SPLITS = 3
 
 
-def ask_again(conditions: Sequence[Bool], seconds: float) -> str:
+def ask_again(conditions: Sequence[Bool], seconds: float, splits: int = _MOST_SPLITS) -> str:
     """`sat`, `unsat`, or `unknown` where the solver gives up or the terms are too large.
+
+    What stays open is asked for each value of the flag that most of the terms look at, in turn.
+    """
+    answer = _asked(conditions, seconds)
+    flag = _most_used(conditions) if answer == "unknown" and splits else None
+    if flag is None:
+        return answer
+    for value in _values(flag):
+        case = cast("tuple[Bool, ...]", substitute(tuple(conditions), {flag: value}))
+        answer = ask_again(case, seconds, splits - 1)
+        if answer != "unsat":
+            return answer
+    return "unsat"
+
+
+def _asked(conditions: Sequence[Bool], seconds: float) -> str:
+    """The answer for the conditions as a whole.
 
     First with every search and product as an unknown number, case by case where the limit of a
     search is a choice: if there is no state of that, there is none of the claim either.
     """
     hidden = [_without_searches(case) for case in _cases(conditions)]
-    for simpler, logic in ((without_products, ""), (tuple, ""), (without_products, "qflia")):
-        if all(_answer(simpler(case), seconds, logic) == "unsat" for case in hidden):
+    for simpler in (without_products, tuple):
+        if all(_answer(simpler(case), seconds) == "unsat" for case in hidden):
             return "unsat"
     return _answer(conditions, seconds)
+
+
+def _most_used(conditions: Sequence[Bool]) -> Bool | Enum | None:
+    """The truth value or enum that is an argument most often."""
+    users = Counter(
+        arg
+        for node in topological(tuple(conditions))
+        for arg in node.args
+        if arg.op is Op.SYMBOL and isinstance(arg, Bool | Enum)
+    )
+    return next((flag for flag, _ in users.most_common(1)), None)
+
+
+def _values(flag: Bool | Enum) -> list[Term]:
+    if isinstance(flag, Bool):
+        return [TRUE, FALSE]
+    return [flag.members[member] for member in flag.members.members]
 
 
 def _cases(conditions: Sequence[Bool]) -> Iterator[tuple[Bool, ...]]:
@@ -64,11 +101,11 @@ def _cases(conditions: Sequence[Bool]) -> Iterator[tuple[Bool, ...]]:
         yield cast("tuple[Bool, ...]", substitute(tuple(conditions), chosen))
 
 
-def _answer(conditions: Sequence[Bool], seconds: float, logic: str = "") -> str:
+def _answer(conditions: Sequence[Bool], seconds: float) -> str:
     import z3
 
     encoder = _Encoder(z3)
-    solver = z3.Tactic(logic).solver() if logic else z3.SimpleSolver()
+    solver = z3.SimpleSolver()
     solver.set("timeout", int(seconds * 1000))
     try:
         solver.add(*(encoder.encode(one) for one in conditions), *encoder.domains)

@@ -23,6 +23,8 @@ import click
 from routeproof import __version__
 from routeproof.spec.errors import RouteproofError
 
+from .process import prepare
+
 __all__ = ["main"]
 
 _EXAMPLES = """
@@ -46,8 +48,7 @@ def main() -> None:
     """Run the command line and exit with the documented status."""
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a mark that a locale lacks is not worth a crash
-    sys.setrecursionlimit(10_000)  # terms are nested deeper, integers longer, than in programs
-    sys.set_int_max_str_digits(0)
+    prepare()
     for ending in (signal.SIGTERM, getattr(signal, "SIGHUP", signal.SIGTERM)):
         signal.signal(ending, _terminated)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from typing import assert_never
@@ -15,7 +14,7 @@ from .registry import build, shown_path
 from .rows import replay_rows
 from .solver import Options
 
-__all__ = ["Result", "discharge", "prepare", "result_of"]
+__all__ = ["Result", "discharge", "result_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +39,6 @@ class Result:
     def surprises(self) -> bool:
         """Whether the verdict contradicts the expectation (unknown does not, yet never passes)."""
         return not self.as_expected and self.decision.verdict is not Verdict.UNKNOWN
-
-
-def prepare() -> None:
-    """Let this process handle terms nested deeper, and integers longer, than programs have."""
-    sys.setrecursionlimit(10_000)
-    sys.set_int_max_str_digits(0)
 
 
 def discharge(obligation: Obligation, options: Options) -> Decision:

@@ -26,7 +26,8 @@ from routeproof.spec.errors import ModelError, RouteproofError
 from routeproof.spec.obligation import Obligation, Verdict
 
 from .decide import Decision
-from .discharge import Result, discharge, prepare, result_of
+from .discharge import Result, discharge, result_of
+from .process import prepare
 from .registry import load_obligations
 from .solver import Options
 

@@ -1,0 +1,13 @@
+"""What every process of ours needs before it touches terms; light, as the command line starts so."""
+
+from __future__ import annotations
+
+import sys
+
+__all__ = ["prepare"]
+
+
+def prepare() -> None:
+    """Let this process handle terms nested deeper, and integers longer, than programs have."""
+    sys.setrecursionlimit(10_000)
+    sys.set_int_max_str_digits(0)

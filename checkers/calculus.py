@@ -23,12 +23,12 @@ from routeproof.spec.terms import (
     Op,
     Term,
     all_of,
-    free_symbols,
     integer,
     topological,
 )
 
 from .facts import Facts, sides
+from .likeness import Likeness
 from .polynomials import Monomial, Polynomial, Polynomials, difference, is_whole, product, without
 from .readings.intervals import prune
 from .witnesses import Witnesses
@@ -64,8 +64,7 @@ class Calculus:
         self._open: set[tuple[Facts, Int, Int]] = set()
         self._verdicts: dict[tuple[Facts, Bool], Step | None] = {}
         self._other_tests = _tests(all_of(*simple))
-        self._related: dict[Term, frozenset[Int]] = {}
-        self._shapes: dict[Term, int] = {}
+        self._likeness = Likeness(self._root)
         self.steps = 0
 
     @property
@@ -165,7 +164,9 @@ class Calculus:
         for place, step in self._proved.get((left, right), ()):
             if facts.extends(place):
                 return step
-        if not self._is_plausible(left, right) or self.witnesses.refutes(left, right, facts):
+        if not self._likeness.are_related(left, right):
+            return None
+        if self.witnesses.refutes(left, right, facts):
             return None
         key = (facts, left, right)
         if key in self._failed or key in self._open or len(self._open) > _DEEPEST:
@@ -197,17 +198,19 @@ class Calculus:
     def _ways(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
         """The rules that may apply, the cheapest first."""
         yield from self._by_choice(left, right, facts)
-        yield from self._by_extremes(left, right, facts)
-        yield from self._by_rounding(left, right, facts)
         if right.op is Op.CONST:
             yield from self._by_facts(left, right, facts)
+        yield from self._by_greatest(left, right, facts)
+        yield from self._by_branches(left, right, facts)
+        yield from self._by_extremes(left, right, facts)
+        yield from self._by_rounding(left, right, facts)
         if {left.op, right.op} & {Op.ADD, Op.SUB, Op.MUL, Op.ALIGN_UP, Op.ITE}:
             yield from self._by_parts(left, right, facts)
         if right.op is not Op.CONST:
             yield from self._by_facts(left, right, facts)
 
     def _by_choice(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
-        """If-then-else: the branch that is known to be taken, or both beside each other."""
+        """If-then-else: the branch that is known to be taken."""
         for side, term in enumerate((left, right)):
             if term.op is Op.ITE and (known := self._decided(cast("Bool", term.args[0]), facts)):
                 value, why = known
@@ -216,6 +219,9 @@ class Calculus:
                 premise = self._at_most(*pair, facts)
                 yield premise and Step(Rule.CHOSEN, (side, int(value)), (why, premise))
                 return
+
+    def _by_branches(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """If-then-else of which nothing is known: branches beside each other, or all of them."""
         if left.op is right.op is Op.ITE:
             one, two = cast("tuple[Bool, Bool]", (left.args[0], right.args[0]))
             pairs = list(zip(_ints(left)[1:], _ints(right)[1:], strict=True))
@@ -251,6 +257,15 @@ class Calculus:
                 return Step(Rule.WIDER, (), cast("tuple[Step, ...]", tuple(premises)))
         return None
 
+    def _by_greatest(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """A maximum on the right: the argument that looks most like the left side first."""
+        ways = sorted(_arguments(right), key=lambda way: self._likeness.distance(left, way[0]))
+        for argument, path in ways if right.op is Op.MAX else ():
+            step = self._at_most(left, argument, facts)
+            for index in path:
+                step = step and Step(Rule.GREATEST_RIGHT, (index,), (step,))
+            yield step
+
     def _by_extremes(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
         """Minimum and maximum, on the side where one argument is enough or all are needed."""
         if left.op is Op.MAX:
@@ -260,10 +275,6 @@ class Calculus:
         if left.op is Op.MIN:
             for index, one in enumerate(_ints(left)):
                 yield self._all(Rule.LEAST_LEFT, (index,), [(one, right)], facts)
-        if right.op is Op.MAX:
-            for index in (1, 0):
-                pair = (left, _ints(right)[index])
-                yield self._all(Rule.GREATEST_RIGHT, (index,), [pair], facts)
         if left.op is Op.FIRST:
             limit, *_, otherwise = left.args
             last = (cast("Int", limit), integer(cast("int", left.value)))
@@ -300,11 +311,11 @@ class Calculus:
         ]
         gaps = [self.witnesses.gap(left, middle, facts) for middle, *_ in below]
         possible = [at for at, gap in enumerate(gaps) if gap < math.inf]
-        shape = self._shape(left)
 
-        def unlike(at: int) -> tuple[bool, tuple[int, int], float]:
+        def unlike(at: int) -> tuple[float, float]:
             middle = below[at][0]
-            return self._shape(middle) != shape, self._distance(left, middle), gaps[at]
+            kinds = _unlike_kinds(self._expand(left), self._expand(middle))
+            return kinds + self._likeness.distance(left, middle), gaps[at]
 
         near = sorted(possible, key=gaps.__getitem__)[:_MOST_TRIED]
         chosen = [*heapq.nsmallest(_MOST_TRIED, possible, key=unlike), *near]
@@ -322,42 +333,6 @@ class Calculus:
 
     def _expand(self, term: Int) -> Polynomial:
         return self._polynomials.expand(term)
-
-    def _unlike(self, one: Monomial, two: Monomial) -> tuple[float, int]:
-        """How little two products look alike: by the symbols behind them, and by their length."""
-        left, right = (
-            frozenset[Int]().union(*(self._kin(factor) for factor in side)) for side in (one, two)
-        )
-        share = len(left & right) / len(left | right) if left or right else 0
-        return -share, abs(len(one) - len(two))
-
-    def _shape(self, term: Term) -> int:
-        """The same for two terms that are built alike of values that facts compare."""
-        if term not in self._shapes:
-            for node in topological((term,)):
-                if node not in self._shapes:
-                    self._shapes[node] = self._shaped(node)
-        return self._shapes[term]
-
-    def _shaped(self, node: Term) -> int:
-        parts = [self._shapes[arg] for arg in node.args]
-        symbols = {
-            part for part, arg in zip(parts, node.args, strict=True) if arg.op is not Op.CONST
-        }
-        if node.op is Op.SYMBOL:
-            kin = self._kin(node) if isinstance(node, Int) else (node,)
-            return hash(("like", min(one.serial for one in kin)))
-        if (len(symbols) == 1 and node.op in (Op.MIN, Op.FLOOR_DIV)) or _is_multiple(node):
-            return symbols.pop()  # a value limited or rounded is still that value
-        return hash((node.op, node.value, *parts))
-
-    def _distance(self, one: Int, two: Int) -> tuple[int, int]:
-        """How little two sums look alike: by the kinds of their products, by what they share."""
-        left, right = self._expand(one), self._expand(two)
-        kinds = [Counter(tuple(sorted(f.op for f in m)) for m in side) for side in (left, right)]
-        unlike = (kinds[0] - kinds[1]) + (kinds[1] - kinds[0])
-        shared = {f for m in left for f in m} & {f for m in right for f in m}
-        return unlike.total(), -len(shared)
 
     def _by_parts(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
         """Each product on the left is at most one on the right, and the rest is not negative."""
@@ -404,7 +379,7 @@ class Calculus:
         failed: Polynomial = {}
         for small in sorted(low, key=len, reverse=True):
             need = low[small]
-            for large in sorted(room, key=lambda one: self._unlike(small, one)):
+            for large in sorted(room, key=lambda one: self._likeness.unlike(small, one)):
                 unit = 1 if small else self._least(large, facts)
                 if not need or not room[large] or not unit:
                     continue
@@ -456,7 +431,7 @@ class Calculus:
         pairs: list[_Pair] = []
         rest = list(two)
         for factor in one:
-            likely = sorted(rest, key=lambda other: self._unlike((factor,), (other,)))
+            likely = sorted(rest, key=lambda other: self._likeness.unlike((factor,), (other,)))
             found = next((o for o in likely[:2] if self._at_most(factor, o, facts)), None)
             if found is None:
                 return self._covers_as_one(one, two, facts)
@@ -465,37 +440,6 @@ class Calculus:
         if not all(facts.at_least(factor, 1) for factor in rest):
             return None
         return self._all(Rule.FACTORS, tuple(pairs), pairs, facts)
-
-    def _is_plausible(self, one: Int, two: Int) -> bool:
-        """Whether the two have to do with each other: by a symbol, or by one that is above it."""
-        if one.op is Op.CONST or two.op is Op.CONST:
-            return True
-        return not self._kin(one).isdisjoint(self._kin(two))
-
-    def _kin(self, term: Term) -> frozenset[Int]:
-        """The integer symbols below the term, and all that facts compare those with."""
-        if term not in self._related:
-            for node in topological((term,)):
-                if node not in self._related:
-                    below = (self._related[arg] for arg in node.args)
-                    is_size = isinstance(node, Int) and node.op is Op.SYMBOL
-                    self._related[node] = (
-                        self._compared(cast("Int", node))
-                        if is_size
-                        else frozenset[Int]().union(*below)
-                    )
-        return self._related[term]
-
-    def _compared(self, symbol: Int) -> frozenset[Int]:
-        """The symbol, and all that facts compare it with, directly or not."""
-        found, queue = {symbol}, [symbol]
-        while queue:
-            one = queue.pop()
-            for other in (*self._root.above(one), *self._root.below(one)):
-                new = {n for n in free_symbols(other) if isinstance(n, Int)} - found
-                found |= new
-                queue.extend(new)
-        return frozenset(found)
 
     def _covers_as_one(self, one: Monomial, two: Monomial, facts: Facts) -> Step | None:
         """What the two products do not share, compared as one value each."""
@@ -571,6 +515,23 @@ def _places(side: int, monomials: Sequence[Monomial]) -> list[_Place]:
     return sorted(found, key=lambda place: _REPLACED[side].index(place[2].op))
 
 
+def _arguments(greatest: Int) -> list[tuple[Int, tuple[int, ...]]]:
+    """What a maximum of maxima is over, each with its places in these, the innermost first."""
+    if greatest.op is not Op.MAX:
+        return [(greatest, ())]
+    return [
+        (argument, (*path, index))
+        for index in (1, 0)
+        for argument, path in _arguments(_ints(greatest)[index])
+    ]
+
+
+def _unlike_kinds(one: Polynomial, two: Polynomial) -> float:
+    """The share of products in one of the sums that have no counterpart in the other."""
+    kinds = [Counter(tuple(sorted(f.op for f in m)) for m in side) for side in (one, two)]
+    return 1 - (kinds[0] & kinds[1]).total() / ((kinds[0] | kinds[1]).total() or 1)
+
+
 def _tests(goal: Bool) -> list[Bool]:
     """Conditions of choices below the goal that compare a symbol with a constant, or are flags."""
     found = (node.args[0] for node in reversed(topological((goal,))) if node.op is Op.ITE)
@@ -604,10 +565,6 @@ def _is_product(term: Term) -> bool:
 def _parts(goal: Bool) -> list[Bool]:
     """The conjuncts of a goal, each of which is derived by itself."""
     return list(cast("tuple[Bool, ...]", goal.args)) if goal.op is Op.AND else [goal]
-
-
-def _is_multiple(node: Term) -> bool:
-    return node.op is Op.MUL and node.args[0].op is Op.FLOOR_DIV and node.args[1].op is Op.CONST
 
 
 def _is_compound(monomial: Monomial) -> bool:

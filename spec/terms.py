@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import struct
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Literal, NoReturn, TypeVar, cast, overload
@@ -802,25 +802,24 @@ def greatest(  # noqa: PLR0913 - the parts of the loop, by keyword
     return _search(Float, Op.GREATEST, args, name, start.width)
 
 
-def topological(roots: tuple[Term, ...]) -> list[Term]:
-    """Every node below the roots once, arguments before users (iterative: depth is no limit)."""
+def topological(roots: tuple[Term, ...], known: Container[Term] = ()) -> list[Term]:
+    """Every node below the roots once, arguments before users (iterative: depth is no limit).
+
+    What is known is left out, with what lies below that alone.
+    """
     order: list[Term] = []
     seen: set[Term] = set()
-    for root in roots:
-        stack: list[tuple[Term, Iterator[Term]]] = [(root, iter(root.args))]
-        if root in seen:
-            continue
-        seen.add(root)
-        while stack:
-            node, pending = stack[-1]
-            for arg in pending:
-                if arg not in seen:
-                    seen.add(arg)
-                    stack.append((arg, iter(arg.args)))
-                    break
+    stack: list[Term | None] = [*reversed(roots)]
+    while stack:
+        node = stack.pop()
+        if node is None:  # the node below it has had all its arguments
+            order.append(cast("Term", stack.pop()))
+        elif node not in seen and node not in known:
+            seen.add(node)
+            if node.args:
+                stack += (node, None, *reversed(node.args))
             else:
                 order.append(node)
-                stack.pop()
     return order
 
 

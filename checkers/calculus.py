@@ -52,7 +52,7 @@ class Calculus:
     def __init__(self, conditions: Sequence[Bool], goals: Sequence[Bool]) -> None:
         """Take the conditions apart once; every goal is derived from the same facts."""
         given = self.facts = Facts(conditions)
-        self.box, flags = given.box, given.flags
+        self.box, flags = given.ranges.box, given.flags
         simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags))
         self._root = Facts((*flags, *simple[: len(conditions)]), box=self.box)
         self.goals = simple[len(conditions) :]
@@ -159,7 +159,7 @@ class Calculus:
         """A derivation of `left <= right`."""
         if left is right:
             return Step(Rule.SAME)
-        if facts.ranges.ends(left)[1] <= facts.ranges.ends(right)[0]:
+        if facts.ends(left)[1] <= facts.ends(right)[0]:
             return Step(Rule.RANGE)
         for place, step in self._proved.get((left, right), ()):
             if facts.extends(place):
@@ -412,13 +412,10 @@ class Calculus:
 
     def _least(self, monomial: Monomial, facts: Facts, least: int = 1) -> int:
         """The least value of the product if all its factors are at least this; else 0."""
-        lows = [facts.range_of(factor).lo for factor in monomial]
-        result = 1
-        for low in lows:
-            if low is None or low < least:
-                return 0
-            result *= low
-        return result if least else 1
+        lows = [facts.ends(factor)[0] for factor in monomial]
+        if any(low < least for low in lows):
+            return 0
+        return math.prod(cast("list[int]", lows)) if least else 1
 
     def _covers(self, small: Monomial, large: Monomial, facts: Facts) -> Step | None:
         """A derivation of `product(small) <= product(large)`, factor by factor."""

@@ -82,13 +82,8 @@ class Ranges:
 
     def __init__(self, box: Mapping[str, Interval]) -> None:
         """Nothing is computed before it is asked for."""
-        self._box = box
+        self.box = box
         self._found: dict[Term, _Ends] = {}
-
-    def of(self, term: Int) -> Interval:
-        """The range of the term."""
-        lo, hi = self.ends(term)
-        return Interval(_closed(lo), _closed(hi))
 
     def ends(self, term: Int) -> tuple[float, float]:
         """The ends of the range, exact integers or infinite."""
@@ -105,7 +100,7 @@ class Ranges:
             if needed:
                 stack.extend(needed)
             else:
-                self._found[node] = _range(node, self._found, self._box)
+                self._found[node] = _range(node, self._found, self.box)
                 stack.pop()
 
 

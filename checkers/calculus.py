@@ -13,6 +13,7 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from typing import cast
 
 from routeproof.spec.derivation import Digests, Rule, Step
@@ -29,7 +30,7 @@ from routeproof.spec.terms import (
 
 from .facts import Facts, sides
 from .likeness import Likeness
-from .polynomials import Monomial, Polynomial, Polynomials, difference, is_whole, product, without
+from .polynomials import Monomial, Polynomial, Polynomials, difference, is_whole, shared, without
 from .readings.intervals import prune
 from .witnesses import Witnesses
 
@@ -55,7 +56,8 @@ class Calculus:
         self.box, flags = given.ranges.box, given.flags
         simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags))
         self._root = Facts((*flags, *simple[: len(conditions)]), box=self.box)
-        self.goals = simple[len(conditions) :]
+        self.parts = [part for goal in simple[len(conditions) :] for part in _parts(goal)]
+        """The conjuncts of the goals, simplified, each of which is derived by itself."""
         self.witnesses = Witnesses(conditions, goals, given)
         self.names = Digests()
         self._polynomials = Polynomials(self.names)
@@ -64,13 +66,8 @@ class Calculus:
         self._open: set[tuple[Facts, Int, Int]] = set()
         self._verdicts: dict[tuple[Facts, Bool], Step | None] = {}
         self._other_tests = _tests(all_of(*simple))
-        self._likeness = Likeness(self._root)
+        self._likeness = Likeness(self._root, self._polynomials)
         self.steps = 0
-
-    @property
-    def parts(self) -> list[Bool]:
-        """The conjuncts of the goals, simplified, each of which is derived by itself."""
-        return [part for goal in self.goals for part in _parts(goal)]
 
     def derive(self, part: Bool) -> Step | None:
         """A derivation of one part, or None if none was found."""
@@ -259,7 +256,7 @@ class Calculus:
 
     def _by_greatest(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
         """A maximum on the right: the argument that looks most like the left side first."""
-        ways = sorted(_arguments(right), key=lambda way: self._likeness.distance(left, way[0]))
+        ways = sorted(_arguments(right), key=lambda way: self._likeness.unshared(left, way[0]))
         for argument, path in ways if right.op is Op.MAX else ():
             step = self._at_most(left, argument, facts)
             for index in path:
@@ -313,9 +310,7 @@ class Calculus:
         possible = [at for at, gap in enumerate(gaps) if gap < math.inf]
 
         def unlike(at: int) -> tuple[float, float]:
-            middle = below[at][0]
-            kinds = _unlike_kinds(self._expand(left), self._expand(middle))
-            return kinds + self._likeness.distance(left, middle), gaps[at]
+            return self._likeness.difference(left, below[at][0]), gaps[at]
 
         near = sorted(possible, key=gaps.__getitem__)[:_MOST_TRIED]
         chosen = [*heapq.nsmallest(_MOST_TRIED, possible, key=unlike), *near]
@@ -373,42 +368,44 @@ class Calculus:
 
     def _matched(self, low: Polynomial, high: Polynomial, facts: Facts) -> Step | list[_Place]:
         """Which product covers which, how often, and why; or else where to rewrite."""
-        room = dict(high)
-        pairs: list[tuple[Monomial, Monomial, int]] = []
-        premises: list[Step] = []
-        failed: Polynomial = {}
-        for small in sorted(low, key=len, reverse=True):
-            need = low[small]
-            for large in sorted(room, key=lambda one: self._likeness.unlike(small, one)):
-                unit = 1 if small else self._least(large, facts)
-                if not need or not room[large] or not unit:
-                    continue
-                if room[large] != need and _is_compound(large):
-                    total = self._polynomials.total
-                    whole = (total({small: need}), total({large: room[large]}))
-                    if step := self._at_most(*whole, facts):
-                        pairs.append((small, large, 0))
-                        premises.append(step)
-                        need, room[large] = 0, 0
-                        continue
-                if step := self._covers(small, large, facts):
-                    used = min(-(-need // unit), room[large])
-                    need, room[large] = max(0, need - used * unit), room[large] - used
-                    pairs.append((small, large, used))
-                    premises.append(step)
-            if need:
-                failed[small] = need
-        left_over = {m: count for m, count in room.items() if count}
-        if all(self._least(m, facts, 0) for m in left_over):
+        match = _Match(dict(high))
+        needs = {
+            small: self._placed(small, low[small], match, facts)
+            for small in sorted(low, key=len, reverse=True)
+        }
+        failed = {small: need for small, need in needs.items() if need}
+        left_over = {large: count for large, count in match.room.items() if count}
+        if all(self._least(large, facts, 0) for large in left_over):
             if not failed:
-                return Step(Rule.PARTS, tuple(pairs), tuple(premises))
-            for large in filter(_is_compound, left_over if pairs else ()):
-                total = self._polynomials.total
-                rest = (total(failed), total({large: left_over[large]}))
-                if step := self._at_most(*rest, facts):
-                    choices = (*pairs, (tuple(failed), large, 0))
-                    return Step(Rule.PARTS, choices, (*premises, step))
+                return Step(Rule.PARTS, tuple(match.pairs), tuple(match.premises))
+            for large in filter(_is_compound, left_over if match.pairs else ()):
+                if step := self._at_most(*self._totals(failed, {large: left_over[large]}), facts):
+                    choices = (*match.pairs, (tuple(failed), large, 0))
+                    return Step(Rule.PARTS, choices, (*match.premises, step))
         return [*_places(0, list(failed)), *_places(1, list(dict.fromkeys((*left_over, *high))))]
+
+    def _placed(self, small: Monomial, need: int, match: _Match, facts: Facts) -> int:
+        """Cover the product, needed so often, by what there is room in; what is left uncovered."""
+        for large in sorted(match.room, key=lambda one: self._likeness.unlike(small, one)):
+            room = match.room[large]
+            unit = 1 if small else self._least(large, facts)
+            if not room or not unit:
+                continue
+            if room != need and _is_compound(large):
+                whole = self._totals({small: need}, {large: room})
+                if step := self._at_most(*whole, facts):
+                    match.add(small, large, 0, room, step)
+                    return 0
+            if step := self._covers(small, large, facts):
+                used = min(-(-need // unit), room)
+                match.add(small, large, used, used, step)
+                need -= used * unit
+                if need <= 0:
+                    return 0
+        return need
+
+    def _totals(self, low: Polynomial, high: Polynomial) -> _Pair:
+        return self._polynomials.total(low), self._polynomials.total(high)
 
     def _least(self, monomial: Monomial, facts: Facts, least: int = 1) -> int:
         """The least value of the product if all its factors are at least this; else 0."""
@@ -419,8 +416,7 @@ class Calculus:
 
     def _covers(self, small: Monomial, large: Monomial, facts: Facts) -> Step | None:
         """A derivation of `product(small) <= product(large)`, factor by factor."""
-        common = Counter(small) & Counter(large)
-        one, two = without(small, common.elements()), without(large, common.elements())
+        common, one, two = shared(small, large)
         if not all(facts.at_least(factor, 0) for factor in (*common, *one, *two)):
             return None
         if len(one) == 1 and len(two) != 1 and one[0].op is not Op.SYMBOL:
@@ -442,7 +438,7 @@ class Calculus:
         """What the two products do not share, compared as one value each."""
         if (len(one) == 1) is (len(two) == 1):
             return None
-        pair = (product(one), product(two))
+        pair = (self._polynomials.product(one), self._polynomials.product(two))
         return self._all(Rule.FACTORS, ((one, two),), [pair], facts)
 
     def _rewritten(  # noqa: PLR0913, PLR0917 - a place in a comparison
@@ -459,10 +455,10 @@ class Calculus:
             return
 
         def pair(new: Int, factors: Monomial = (factor,)) -> _Pair:
-            replace, total = self._polynomials.replace, self._polynomials.total
+            replace = self._polynomials.replace
             one = replace(low, monomial, factors, new) if side == 0 else low
             two = replace(high, monomial, factors, new) if side == 1 else high
-            return total(one), total(two)
+            return self._totals(one, two)
 
         place = (side, monomial, factor)
         match factor.op:
@@ -498,6 +494,21 @@ class Calculus:
                     yield self._all(Rule.CANCELLED, place, [changed], facts)
 
 
+@dataclass(slots=True)
+class _Match:
+    """Products on the right with what room is left in each, and which cover which, and why."""
+
+    room: Polynomial
+    pairs: list[tuple[Monomial, Monomial, int]] = field(default_factory=list)
+    premises: list[Step] = field(default_factory=list)
+
+    def add(self, small: Monomial, large: Monomial, times: int, used: int, why: Step) -> None:
+        """Note that the one covers the other so many times (0: as a whole)."""
+        self.pairs.append((small, large, times))
+        self.premises.append(why)
+        self.room[large] -= used
+
+
 _REPLACED = ((Op.FLOOR_DIV, Op.MAX, Op.ALIGN_UP, Op.MIN, Op.ITE), (Op.ALIGN_UP, Op.ITE))
 
 
@@ -521,12 +532,6 @@ def _arguments(greatest: Int) -> list[tuple[Int, tuple[int, ...]]]:
         for index in (1, 0)
         for argument, path in _arguments(_ints(greatest)[index])
     ]
-
-
-def _unlike_kinds(one: Polynomial, two: Polynomial) -> float:
-    """The share of products in one of the sums that have no counterpart in the other."""
-    kinds = [Counter(tuple(sorted(f.op for f in m)) for m in side) for side in (one, two)]
-    return 1 - (kinds[0] & kinds[1]).total() / ((kinds[0] | kinds[1]).total() or 1)
 
 
 def _tests(goal: Bool) -> list[Bool]:

@@ -7,11 +7,15 @@ orders attempts, and leaves out those between terms that have nothing to do with
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable
+from functools import reduce
+from operator import or_
 
 from routeproof.spec.terms import Int, Op, Term, free_symbols, topological
 
 from .facts import Facts
+from .polynomials import Monomial, Polynomial, Polynomials
 
 __all__ = ["Likeness"]
 
@@ -19,18 +23,47 @@ __all__ = ["Likeness"]
 class Likeness:
     """Shapes and symbols have numbers; those below a term are the bits of one integer each."""
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: Facts, polynomials: Polynomials) -> None:
         """Symbols are alike if these facts compare them."""
         self._facts = facts
+        self._polynomials = polynomials
         self._numbers: dict[Hashable, int] = {}
         self._shape: dict[Term, int] = {}
         self._shapes: dict[Term, int] = {}
         self._kin: dict[Term, int] = {}
+        self._products: dict[Monomial, int] = {}
+        self._size: dict[Term, int] = {}
+        self._pairs: dict[tuple[Term, Term], int] = {}
 
-    def distance(self, one: Term, two: Term) -> float:
+    def difference(self, one: Int, two: Int) -> float:
+        """How little two sizes look alike: three shares added, as each alone is often wrong."""
+        return self.unshared(one, two) + self._misaligned(one, two) + self._unmatched(one, two)
+
+    def unshared(self, one: Term, two: Term) -> float:
         """The share of their shapes that only one of them has."""
         left, right = self._shapes_below(one), self._shapes_below(two)
         return (left ^ right).bit_count() / (left | right).bit_count()
+
+    def _misaligned(self, one: Term, two: Term) -> float:
+        """The share of their nodes without a counterpart, the one laid on the other."""
+        return 1 - 2 * self._aligned(one, two) / (self._size[one] + self._size[two])
+
+    def _aligned(self, one: Term, two: Term) -> int:
+        """How many nodes lie on one that is alike, from the roots downwards."""
+        one, two = _unlimited(one), _unlimited(two)
+        if self._shape[one] == self._shape[two]:
+            return self._size[one]
+        if one.op is not two.op or len(one.args) != len(two.args):
+            return 0
+        pair = (one, two)
+        if pair not in self._pairs:
+            self._pairs[pair] = 1 + sum(map(self._aligned, one.args, two.args))
+        return self._pairs[pair]
+
+    def _unmatched(self, one: Int, two: Int) -> float:
+        """The share of their products that are of a kind that the other sum lacks."""
+        left, right = (_kinds(self._polynomials.expand(side)) for side in (one, two))
+        return 1 - (left & right).total() / ((left | right).total() or 1)
 
     def are_related(self, one: Term, two: Term) -> bool:
         """Whether they have to do with each other: by a symbol, or by one that is above it."""
@@ -38,22 +71,24 @@ class Likeness:
             return True
         return bool(self._kin_below(one) & self._kin_below(two))
 
-    def unlike(self, one: Sequence[Term], two: Sequence[Term]) -> tuple[float, int]:
+    def unlike(self, one: Monomial, two: Monomial) -> tuple[float, int]:
         """How little two products look alike: by the symbols behind them, and by their length."""
-        left = right = 0
-        for factor in one:
-            left |= self._kin_below(factor)
-        for factor in two:
-            right |= self._kin_below(factor)
+        left, right = self._kin_of(one), self._kin_of(two)
         share = (left & right).bit_count() / ((left | right).bit_count() or 1)
         return -share, abs(len(one) - len(two))
+
+    def _kin_of(self, product: Monomial) -> int:
+        if product not in self._products:
+            self._products[product] = reduce(or_, map(self._kin_below, product), 0)
+        return self._products[product]
 
     def _number(self, key: Hashable) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
     def _shapes_below(self, term: Term) -> int:
-        for node in topological((term,), self._shapes):
-            self._shapes[node] = self._with_shape(node)
+        if term not in self._shapes:
+            for node in topological((term,), self._shapes):
+                self._shapes[node] = self._with_shape(node)
         return self._shapes[term]
 
     def _with_shape(self, node: Term) -> int:
@@ -61,12 +96,14 @@ class Likeness:
         shape = self._shape
         if (same := _as_good_as(node)) is not None:
             shape[node] = shape[same]
+            self._size[node] = self._size[same]
             return self._shapes[same]
         if node.op is Op.SYMBOL:
             key: Hashable = ("like", self._kin_below(node)) if isinstance(node, Int) else node.name
         else:
             key = (node.op, node.value, *(shape[arg] for arg in node.args))
         shape[node] = self._number(key)
+        self._size[node] = 1 + sum(self._size[arg] for arg in node.args)
         below = 1 << shape[node]
         for arg in node.args:
             below |= self._shapes[arg]
@@ -74,17 +111,13 @@ class Likeness:
 
     def _kin_below(self, term: Term) -> int:
         """The integer symbols below the term, and all that facts compare those with."""
-        for node in topological((term,), self._kin):
-            below = 0
-            if isinstance(node, Int) and node.op is Op.SYMBOL:
-                for symbol in self._compared(node):
-                    below |= 1 << self._number(symbol.name)
-            for arg in node.args:
-                below |= self._kin[arg]
-            self._kin[node] = below
+        if term not in self._kin:
+            for node in topological((term,), self._kin):
+                own = self._compared(node) if isinstance(node, Int) and node.op is Op.SYMBOL else 0
+                self._kin[node] = reduce(or_, [self._kin[arg] for arg in node.args], own)
         return self._kin[term]
 
-    def _compared(self, symbol: Int) -> set[Int]:
+    def _compared(self, symbol: Int) -> int:
         """The symbol, and all that facts compare it with, directly or not."""
         found, queue = {symbol}, [symbol]
         while queue:
@@ -93,7 +126,11 @@ class Likeness:
                 new = {n for n in free_symbols(other) if isinstance(n, Int)} - found
                 found |= new
                 queue.extend(new)
-        return found
+        return sum(1 << self._number(one.name) for one in found)
+
+
+def _kinds(polynomial: Polynomial) -> Counter[tuple[Op, ...]]:
+    return Counter(tuple(sorted(factor.op for factor in product)) for product in polynomial)
 
 
 def _as_good_as(node: Term) -> Term | None:
@@ -105,3 +142,9 @@ def _as_good_as(node: Term) -> Term | None:
         parts = [arg for arg in node.args if arg.op is not Op.CONST]
         return parts[0] if len(parts) == 1 else None
     return None
+
+
+def _unlimited(term: Term) -> Term:
+    while (inner := _as_good_as(term)) is not None:
+        term = inner
+    return term

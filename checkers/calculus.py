@@ -161,12 +161,11 @@ class Calculus:
         for place, step in self._proved.get((left, right), ()):
             if facts.extends(place):
                 return step
-        if not self._likeness.are_related(left, right):
-            return None
-        if self.witnesses.refutes(left, right, facts):
-            return None
         key = (facts, left, right)
         if key in self._failed or key in self._open or len(self._open) > _DEEPEST:
+            return None
+        if not self._is_possible(left, right, facts):
+            self._failed.add(key)
             return None
         self.steps += 1
         if self.steps > _MOST_STEPS:
@@ -179,6 +178,12 @@ class Calculus:
         else:
             self._failed.add(key)
         return found
+
+    def _is_possible(self, left: Int, right: Int, facts: Facts) -> bool:
+        """Whether the sides have to do with each other, and no admitted state refutes it."""
+        return self._likeness.are_related(left, right) and not self.witnesses.refutes(
+            left, right, facts
+        )
 
     def _all(
         self, rule: Rule, choices: tuple[object, ...], pairs: Sequence[_Pair], facts: Facts
@@ -256,8 +261,10 @@ class Calculus:
 
     def _by_greatest(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
         """A maximum on the right: the argument that looks most like the left side first."""
+        if right.op is not Op.MAX:
+            return
         ways = sorted(_arguments(right), key=lambda way: self._likeness.unshared(left, way[0]))
-        for argument, path in ways if right.op is Op.MAX else ():
+        for argument, path in ways:
             step = self._at_most(left, argument, facts)
             for index in path:
                 step = step and Step(Rule.GREATEST_RIGHT, (index,), (step,))
@@ -422,17 +429,20 @@ class Calculus:
         if len(one) == 1 and len(two) != 1 and one[0].op is not Op.SYMBOL:
             return self._covers_as_one(one, two, facts)
         pairs: list[_Pair] = []
-        rest = list(two)
+        premises: list[Step] = []
+        rest = two
         for factor in one:
             likely = sorted(rest, key=lambda other: self._likeness.unlike((factor,), (other,)))
-            found = next((o for o in likely[:2] if self._at_most(factor, o, facts)), None)
+            tried = ((other, self._at_most(factor, other, facts)) for other in likely[:2])
+            found = next(((other, step) for other, step in tried if step), None)
             if found is None:
                 return self._covers_as_one(one, two, facts)
-            pairs.append((factor, found))
-            rest = list(without(tuple(rest), (found,)))
+            pairs.append((factor, found[0]))
+            premises.append(found[1])
+            rest = without(rest, (found[0],))
         if not all(facts.at_least(factor, 1) for factor in rest):
             return None
-        return self._all(Rule.FACTORS, tuple(pairs), pairs, facts)
+        return Step(Rule.FACTORS, tuple(pairs), tuple(premises))
 
     def _covers_as_one(self, one: Monomial, two: Monomial, facts: Facts) -> Step | None:
         """What the two products do not share, compared as one value each."""

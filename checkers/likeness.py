@@ -15,7 +15,7 @@ from operator import or_
 from routeproof.spec.terms import Int, Op, Term, free_symbols, topological
 
 from .facts import Facts
-from .polynomials import Monomial, Polynomial, Polynomials
+from .polynomials import Monomial, Polynomials
 
 __all__ = ["Likeness"]
 
@@ -32,6 +32,7 @@ class Likeness:
         self._shapes: dict[Term, int] = {}
         self._kin: dict[Term, int] = {}
         self._products: dict[Monomial, int] = {}
+        self._kinds_of: dict[Int, Counter[tuple[Op, ...]]] = {}
         self._size: dict[Term, int] = {}
         self._pairs: dict[tuple[Term, Term], int] = {}
 
@@ -62,8 +63,15 @@ class Likeness:
 
     def _unmatched(self, one: Int, two: Int) -> float:
         """The share of their products that are of a kind that the other sum lacks."""
-        left, right = (_kinds(self._polynomials.expand(side)) for side in (one, two))
+        left, right = self._kinds(one), self._kinds(two)
         return 1 - (left & right).total() / ((left | right).total() or 1)
+
+    def _kinds(self, term: Int) -> Counter[tuple[Op, ...]]:
+        if term not in self._kinds_of:
+            products = self._polynomials.expand(term)
+            kinds = (tuple(sorted([factor.op for factor in one])) for one in products)
+            self._kinds_of[term] = Counter(kinds)
+        return self._kinds_of[term]
 
     def are_related(self, one: Term, two: Term) -> bool:
         """Whether they have to do with each other: by a symbol, or by one that is above it."""
@@ -127,10 +135,6 @@ class Likeness:
                 found |= new
                 queue.extend(new)
         return sum(1 << self._number(one.name) for one in found)
-
-
-def _kinds(polynomial: Polynomial) -> Counter[tuple[Op, ...]]:
-    return Counter(tuple(sorted(factor.op for factor in product)) for product in polynomial)
 
 
 def _as_good_as(node: Term) -> Term | None:

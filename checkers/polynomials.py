@@ -59,6 +59,7 @@ class Polynomials:
         self._names = names
         self._known: dict[Term, Polynomial] = {}
         self._products: dict[Monomial, Int] = {(): integer(1)}
+        self._order: dict[Monomial, list[str]] = {}
 
     def expand(self, term: Int) -> Polynomial:
         """The term as products with integer coefficients; `u // k * k` counts as one factor."""
@@ -121,10 +122,18 @@ class Polynomials:
 
     def total(self, polynomial: Polynomial) -> Int:
         """The sum as a term."""
+        monomials = list(polynomial)
+        if len(monomials) > 1:
+            monomials.sort(key=self._rank)
         result = integer(0)
-        for monomial in sorted(polynomial, key=lambda one: [self._names(f) for f in one]):
+        for monomial in monomials:
             result = result + polynomial[monomial] * self.product(monomial)
         return result
+
+    def _rank(self, monomial: Monomial) -> list[str]:
+        if monomial not in self._order:
+            self._order[monomial] = [self._names(factor) for factor in monomial]
+        return self._order[monomial]
 
     def product(self, monomial: Monomial) -> Int:
         """The product as a term."""

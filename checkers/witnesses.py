@@ -32,9 +32,9 @@ from .facts import Facts
 
 __all__ = ["Witnesses", "failing_state"]
 
-_BATCH = 40
+_BATCH = 32
 _BATCHES = 3
-_ENOUGH = 14
+_ENOUGH = 16
 _KEPT = 10
 _LIKENESS = 0.75
 _ROUNDS = 8
@@ -159,6 +159,7 @@ class _Proposals:
         symbols = facts.ordered(free_symbols(*conditions, *goals))
         self._plan = {one.name: _Proposer(one, facts) for one in symbols}
         self._sizes = [name for name, proposer in self._plan.items() if proposer.is_size]
+        self._choices = [ways for clause in facts.pending if (ways := _ways(clause))]
         self._draw = draw
 
     def state(self, like: State | None = None, *, small: bool) -> State:
@@ -174,7 +175,18 @@ class _Proposals:
                 state[name] = like[name]
             else:
                 state[name] = one.value(state, draw, draw.choice(_SCALES) if name in large else 0)
+        for ways in self._choices:
+            if all(state[name] != value for name, value in ways):
+                name, state[name] = draw.choice(ways)
         return state
+
+
+def _ways(clause: Sequence[Bool]) -> list[tuple[str, Value]]:
+    """The flags, with the values of which one is to be taken, if the clause says no more."""
+    flags = [part.args[0] if part.op is Op.NOT else part for part in clause]
+    if any(flag.op is not Op.SYMBOL for flag in flags):
+        return []
+    return [(flag.name, flag is part) for flag, part in zip(flags, clause, strict=True)]
 
 
 class _Proposer:
@@ -193,10 +205,11 @@ class _Proposer:
         elif not self._offered:
             self._low, self._high = facts.ends(cast("Int", symbol))
             below = facts.below(cast("Int", symbol))
-            self._below = [one for one in below if one.op is Op.SYMBOL]
-            self._steps = [
-                one for one in facts.multiples(symbol) if one.op in (Op.SYMBOL, Op.CONST)
-            ]
+            self._below = [one.name for one in below if one.op is Op.SYMBOL]
+            steps = facts.multiples(symbol)
+            self._steps = [one.name for one in steps if one.op is Op.SYMBOL]
+            constants = (cast("int", one.value) for one in steps if one.op is Op.CONST)
+            self._unit = math.lcm(*constants)
 
     @property
     def is_size(self) -> bool:
@@ -208,19 +221,14 @@ class _Proposer:
         return bool(self._offered) or int(value) >= self._least(state)
 
     def _least(self, state: State) -> int:
-        return max((int(state[one.name]) for one in self._below if one.name in state), default=0)
+        return max([int(state[name]) for name in self._below if name in state], default=0)
 
     def value(self, state: State, draw: random.Random, scale: int) -> Value:
         """The first value offered most times; or one above all that is below, by the scale."""
         if self._offered:
             return self._offered[0] if draw.random() < 0.7 else draw.choice(self._offered)
         low = max(self._least(state), cast("int", max(0, self._low)))
-        unit = math.lcm(
-            *(
-                int(state.get(one.name, 1)) if one.op is Op.SYMBOL else cast("int", one.value)
-                for one in self._steps
-            )
-        )
+        unit = math.lcm(self._unit, *[int(state.get(name, 1)) for name in self._steps])
         unit = unit or 1
         more = int((1 + draw.random()) * scale) if scale else draw.choice((0, 0, 0, 1, 3))
         value = -(-(low + more * unit) // unit) * unit

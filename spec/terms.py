@@ -836,14 +836,17 @@ def topological(roots: tuple[Term, ...], known: Container[Term] = ()) -> list[Te
     while stack:
         node = stack.pop()
         if node is None:  # the node below it has had all its arguments
-            order.append(cast("Term", stack.pop()))
-        elif node not in seen and node not in known:
+            node = stack.pop()
+        elif node in seen or node in known:
+            continue
+        else:
             seen.add(node)
             if node.args:
                 stack += (node, None)
                 stack += node.args[::-1]
-            else:
-                order.append(node)
+                continue
+        if node is not None:
+            order.append(node)
     return order
 
 

@@ -14,6 +14,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 from routeproof.spec.derivation import Digests, Rule, Step
@@ -54,20 +55,26 @@ class Calculus:
         """Take the conditions apart once; every goal is derived from the same facts."""
         given = self.facts = Facts(conditions)
         self.box, flags = given.ranges.box, given.flags
-        simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags))
+        below = topological(tuple(conditions))
+        nodes = [*below, *topological(tuple(goals), set(below))]
+        simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags, nodes))
         self._root = Facts((*flags, *simple[: len(conditions)]), box=self.box)
         self.parts = [part for goal in simple[len(conditions) :] for part in _parts(goal)]
         """The conjuncts of the goals, simplified, each of which is derived by itself."""
-        self.witnesses = Witnesses(conditions, goals, given)
+        self.witnesses = Witnesses(conditions, below, nodes, given)
         self.names = Digests()
         self._polynomials = Polynomials(self.names)
         self._proved: dict[_Pair, list[tuple[Facts, Step]]] = {}
         self._failed: set[tuple[Facts, Int, Int]] = set()
         self._open: set[tuple[Facts, Int, Int]] = set()
         self._verdicts: dict[tuple[Facts, Bool], Step | None] = {}
-        self._other_tests = _tests(all_of(*simple))
+        self._simple = simple
         self._likeness = Likeness(self._root, self._polynomials)
         self.steps = 0
+
+    @cached_property
+    def _other_tests(self) -> list[Bool]:
+        return _tests(all_of(*self._simple))
 
     def derive(self, part: Bool) -> Step | None:
         """A derivation of one part, or None if none was found."""

@@ -12,7 +12,18 @@ from functools import cached_property
 from typing import cast
 
 from routeproof.spec.interpret import Value
-from routeproof.spec.terms import FALSE, TRUE, Bool, EnumSort, Int, Op, Term, all_of, integer
+from routeproof.spec.terms import (
+    FALSE,
+    TRUE,
+    Bool,
+    EnumSort,
+    Int,
+    Op,
+    Term,
+    all_of,
+    free_symbols,
+    integer,
+)
 
 from .abstraction import box_of
 from .readings.intervals import Interval, Ranges
@@ -47,15 +58,16 @@ class Facts:
         self._children: dict[Bool, Facts] = {}
         self._learn(list(given))
         if parent is None and box is None:
-            self.ranges = Ranges(self._box())
+            symbols = free_symbols(*given)
+            self.ranges = Ranges(self._box(symbols))
             known = len(self.known)
             self._learn([])
             if len(self.known) > known:
-                self.ranges = Ranges(self._box())
+                self.ranges = Ranges(self._box(symbols))
 
-    def _box(self) -> dict[str, Interval]:
+    def _box(self, symbols: Sequence[Term]) -> dict[str, Interval]:
         """The range of each symbol; what lies below a symbol's low end, or above, moves it."""
-        box = box_of(tuple(cast("Bool", one) for one in self.known))
+        box = box_of(cast("list[Bool]", list(self.known)), symbols)
         for _ in range(_ROUNDS):
             for left, rights in self._uppers.items():
                 for right in rights:

@@ -24,6 +24,7 @@ from routeproof.spec.terms import (
     Term,
     all_of,
     free_symbols,
+    symbols_among,
     topological,
 )
 
@@ -45,12 +46,19 @@ class Witnesses:
     """Admitted states, and whether a comparison holds on those that meet some facts."""
 
     def __init__(
-        self, conditions: Sequence[Bool], goals: Sequence[Bool], facts: Facts, seed: int = 0
+        self,
+        conditions: Sequence[Bool],
+        below: Sequence[Term],
+        nodes: Sequence[Term],
+        facts: Facts,
     ) -> None:
-        """Propose states, keep those that meet every condition, and of those the most various."""
-        proposals = _Proposals(conditions, goals, facts, random.Random(seed))  # noqa: S311
-        tests = _tests(goals)
-        order = topological((*conditions, *tests))
+        """Propose states, keep those that meet every condition, and of those the most various.
+
+        `below` are the nodes below the conditions, and `nodes` these and those below the goals.
+        """
+        proposals = _Proposals(symbols_among(nodes), facts, random.Random(0))  # noqa: S311
+        tests = _tests(nodes)
+        order = [*below, *topological(tuple(tests), set(below))]
         admitted: list[State] = []
         regimes: list[Sequence[Value]] = []
         for _ in range(_BATCHES):
@@ -76,10 +84,10 @@ class Witnesses:
 
         Where none of the states does, nothing is known.
         """
-        one, two = self._columns.values(left), self._columns.values(right)
+        one, two = self._sizes(left), self._sizes(right)
         if facts.parent is None:
             return any(map(gt, one, two))
-        return any(cast("int", one[at]) > cast("int", two[at]) for at in self._meeting(facts))
+        return any(one[at] > two[at] for at in self._meeting(facts))
 
     def gap(self, left: Int, right: Int, facts: Facts) -> float:
         """By how much `right` exceeds `left` on the smallest state; infinite if it fails on any.
@@ -91,8 +99,10 @@ class Witnesses:
         smallest = next(iter(self._meeting(facts)), None)
         if smallest is None:
             return 0
-        one, two = (self._columns.values(term)[smallest] for term in (left, right))
-        return int(two) - int(one)
+        return self._sizes(right)[smallest] - self._sizes(left)[smallest]
+
+    def _sizes(self, term: Int) -> Sequence[int]:
+        return cast("Sequence[int]", self._columns.values(term))
 
     def _meeting(self, facts: Facts) -> Sequence[int]:
         """Which states meet the facts."""
@@ -121,20 +131,21 @@ def failing_state(
     conditions: Sequence[Bool], goals: Sequence[Bool], facts: Facts, seed: int = 0
 ) -> State | None:
     """A proposed state that meets every condition and breaks a goal, if one turns up."""
+    symbols = free_symbols(*conditions, *goals)
     for round_ in range(_ROUNDS):
         draw = random.Random(f"{seed} {round_}")  # noqa: S311 - not for secrets
-        proposals = _Proposals(conditions, goals, facts, draw)
+        proposals = _Proposals(symbols, facts, draw)
         columns = Columns([proposals.state(small=not at) for at in range(_BATCHES * _BATCH)])
         for at in columns.meeting((*conditions, ~all_of(*goals))):
             return columns.states[at]
     return None
 
 
-def _tests(goals: Sequence[Bool]) -> list[Bool]:
+def _tests(nodes: Sequence[Term]) -> list[Bool]:
     """The conditions of choices, and whether a search has several candidates."""
     found: dict[Bool, None] = {}
     searching: set[Term] = set()
-    for node in topological(tuple(goals)):
+    for node in nodes:
         if node.op in SEARCHES or not searching.isdisjoint(node.args):
             searching.add(node)
         if node.bound:
@@ -149,15 +160,8 @@ def _tests(goals: Sequence[Bool]) -> list[Bool]:
 class _Proposals:
     """States in which every symbol has a value that the facts about it alone allow."""
 
-    def __init__(
-        self,
-        conditions: Sequence[Bool],
-        goals: Sequence[Bool],
-        facts: Facts,
-        draw: random.Random,
-    ) -> None:
-        symbols = facts.ordered(free_symbols(*conditions, *goals))
-        self._plan = {one.name: _Proposer(one, facts) for one in symbols}
+    def __init__(self, symbols: Sequence[Term], facts: Facts, draw: random.Random) -> None:
+        self._plan = {one.name: _Proposer(one, facts) for one in facts.ordered(symbols)}
         self._sizes = [name for name, proposer in self._plan.items() if proposer.is_size]
         self._choices = [ways for clause in facts.pending if (ways := _ways(clause))]
         self._draw = draw

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 import operator
 import struct
-from collections.abc import Callable, Container, Hashable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -60,6 +60,7 @@ __all__ = [
     "symbol_enum",
     "symbol_float",
     "symbol_int",
+    "symbols_among",
     "to_float",
     "topological",
     "widen",
@@ -855,7 +856,12 @@ def free_symbols(*roots: Term) -> tuple[Term, ...]:
 
     One name with two domains is an error: no reading could tell the two apart.
     """
-    found = [node for node in topological(tuple(roots)) if node.op is Op.SYMBOL]
+    return symbols_among(topological(tuple(roots)))
+
+
+def symbols_among(nodes: Iterable[Term]) -> tuple[Term, ...]:
+    """The symbols among the nodes, as `free_symbols` orders them."""
+    found = [node for node in nodes if node.op is Op.SYMBOL]
     names: dict[str, Term] = {}
     groups: dict[str, int] = {}
     for symbol in found:

@@ -108,14 +108,16 @@ def prune(
     roots: Sequence[Term],
     box: Mapping[str, Interval] | None = None,
     given: Sequence[Bool] = (),
+    nodes: Sequence[Term] | None = None,
 ) -> tuple[Term, ...]:
     """The roots without what the box decides: comparisons, minima, choices and fixed values.
 
-    Equal to the original on every state of the box that meets the conditions given.
+    Equal to the original on every state of the box that meets the conditions given. `nodes` are all
+    below the roots, arguments before users, where that is known.
     """
     found: dict[Term, _Ends] = {}
     done: dict[Term, Term] = _facts(given)
-    for node in topological(tuple(roots)):
+    for node in topological(tuple(roots)) if nodes is None else nodes:
         if node in done:
             continue
         new = _settle(rebuild(node, tuple([done[arg] for arg in node.args])), found)

@@ -215,6 +215,7 @@ class Calculus:
         yield from self._by_rounding(left, right, facts)
         if {left.op, right.op} & {Op.ADD, Op.SUB, Op.MUL, Op.ALIGN_UP, Op.ITE}:
             yield from self._by_parts(left, right, facts)
+        yield from self._by_either(left, right, facts)
         if right.op is not Op.CONST:
             yield from self._by_facts(left, right, facts)
 
@@ -230,7 +231,7 @@ class Calculus:
                 return
 
     def _by_branches(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
-        """If-then-else of which nothing is known: branches beside each other, or all of them."""
+        """If-then-else on both sides: branches beside each other."""
         if left.op is right.op is Op.ITE:
             one, two = cast("tuple[Bool, Bool]", (left.args[0], right.args[0]))
             pairs = list(zip(_ints(left)[1:], _ints(right)[1:], strict=True))
@@ -243,6 +244,9 @@ class Calculus:
                 both = self._all(Rule.GUARDED, (), [*pairs, *extra], facts) if bridge else None
                 if bridge and both:
                     yield Step(Rule.GUARDED, (index,), (bridge, *both.premises))
+
+    def _by_either(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """If-then-else of which nothing is known: both of its branches."""
         for side, term in enumerate((left, right)):
             if term.op is Op.ITE:
                 pairs = [(one, right) if side == 0 else (left, one) for one in _ints(term)[1:]]

@@ -130,8 +130,10 @@ class Calculus:
         return Step(Rule.ALL, (), tuple(premises))
 
     def _some(self, parts: Sequence[Bool], facts: Facts) -> Step | None:
-        """One part, where the others fail."""
+        """One part, where the others fail; that says nothing of a flag that is free."""
         for index in reversed(range(len(parts))):
+            if facts.is_free(parts[index]):
+                continue
             self.steps += _CONTEXT_STEPS
             if self.steps > _MOST_STEPS:
                 return None

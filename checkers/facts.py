@@ -106,6 +106,15 @@ class Facts:
             return condition.args[0] in self.known
         return _is_member(condition) and self._member(condition) is not condition.args[1]
 
+    def is_free(self, part: Bool) -> bool:
+        """Whether the part is a flag of which the facts say nothing, not even in a disjunction."""
+        return _is_flag(part) and not self.knows(part) and _symbol(part) not in self._tied
+
+    @cached_property
+    def _tied(self) -> set[Term]:
+        """The flags and enums of which disjunctions speak."""
+        return {_symbol(part) for clause in self.pending for part in clause if _is_flag(part)}
+
     def above(self, term: Int) -> list[Int]:
         """What the facts put above the term."""
         found = list(self._uppers.get(term, ()))
@@ -271,6 +280,12 @@ def _is_flag(condition: Bool) -> bool:
     positive = condition.args[0] if condition.op is Op.NOT else condition
     is_enum = positive.op is Op.EQ and isinstance(positive.args[0].sort, EnumSort)
     return positive.op is Op.SYMBOL or is_enum
+
+
+def _symbol(flag: Bool) -> Term:
+    """The Boolean or the enum that the flag is about."""
+    positive = flag.args[0] if flag.op is Op.NOT else flag
+    return positive if positive.op is Op.SYMBOL else positive.args[0]
 
 
 def _is_member(condition: Bool) -> bool:

@@ -35,8 +35,8 @@ __all__ = ["Witnesses", "failing_state"]
 
 _BATCH = 32
 _BATCHES = 3
-_ENOUGH = 16
-_KEPT = 10
+_ENOUGH = 12
+_KEPT = 6
 _LIKENESS = 0.75
 _ROUNDS = 8
 _SCALES = (20, 300, 300, 5_000, 80_000)
@@ -233,7 +233,8 @@ class _Proposer:
             return self._offered[0] if draw.random() < 0.7 else draw.choice(self._offered)
         low = max(self._least(state), cast("int", max(0, self._low)))
         unit = math.lcm(self._unit, *[int(state.get(name, 1)) for name in self._steps])
-        unit = unit or 1
+        # Others than facts about the symbol alone may want a rounder value.
+        unit = (unit or 1) * draw.choice((1, 2)) if unit != 1 else 1
         more = int((1 + draw.random()) * scale) if scale else draw.choice((0, 0, 0, 1, 3))
         value = -(-(low + more * unit) // unit) * unit
         return value if value <= self._high else low

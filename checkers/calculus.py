@@ -322,11 +322,11 @@ class Calculus:
             yield self._all(Rule.BELOW, (middle,), [(middle, right)], facts)
         if right.op is Op.CONST and left.op is Op.CONST:
             return
-        below: list[tuple[Int, tuple[Bool, ...], int]] = [
-            *((middle, (), 0) for middle in facts.below(right)),
+        below: list[tuple[Int, tuple[Bool, ...]]] = [
+            *((middle, ()) for middle in facts.below(right)),
             *facts.conditionally_below(right),
         ]
-        gaps = [self.witnesses.gap(left, middle, facts) for middle, *_ in below]
+        gaps = [self.witnesses.gap(left, middle, facts) for middle, _ in below]
         possible = [at for at, gap in enumerate(gaps) if gap < math.inf]
 
         def unlike(at: int) -> tuple[float, float]:
@@ -334,12 +334,10 @@ class Calculus:
 
         near = sorted(possible, key=gaps.__getitem__)[:_MOST_TRIED]
         chosen = [*heapq.nsmallest(_MOST_TRIED, possible, key=unlike), *near]
-        for middle, clause, index in (below[at] for at in dict.fromkeys(chosen)):
-            others = [~part for at, part in enumerate(clause) if at != index]
+        for middle, others in (below[at] for at in dict.fromkeys(chosen)):
             premise = self._at_most(left, middle, facts)
             if premise and (why := self._every(others, facts)):
-                choices = (middle, tuple(others))
-                yield Step(Rule.ABOVE, choices, (premise, *why.premises))
+                yield Step(Rule.ABOVE, (middle, others), (premise, *why.premises))
         if left.op is Op.CONST:
             for middle in facts.not_below(cast("int", left.value)):
                 yield self._all(Rule.BELOW, (middle,), [(middle, right)], facts)

@@ -106,9 +106,13 @@ class Facts:
             return condition.args[0] in self.known
         return _is_member(condition) and self._member(condition) is not condition.args[1]
 
+    def lacks(self, part: Bool) -> bool:
+        """Whether the part is a flag that is not known: nothing but a fact shows a flag."""
+        return _is_flag(part) and not self.knows(part)
+
     def is_free(self, part: Bool) -> bool:
         """Whether the part is a flag of which the facts say nothing, not even in a disjunction."""
-        return _is_flag(part) and not self.knows(part) and _symbol(part) not in self._tied
+        return self.lacks(part) and _symbol(part) not in self._tied
 
     @cached_property
     def _tied(self) -> set[Term]:
@@ -125,18 +129,20 @@ class Facts:
         found = list(self._lowers.get(term, ()))
         return found + self.parent.below(term) if self.parent else found
 
-    def conditionally_below(self, term: Int) -> list[tuple[Int, tuple[Bool, ...], int]]:
-        """What a part of a disjunction puts below the term, with the disjunction and its place."""
+    def conditionally_below(self, term: Int) -> list[tuple[Int, tuple[Bool, ...]]]:
+        """What a part of a disjunction puts below the term, if these conditions hold."""
         return self._conditional.get(term, [])
 
     @cached_property
-    def _conditional(self) -> dict[Int, list[tuple[Int, tuple[Bool, ...], int]]]:
-        found: dict[Int, list[tuple[Int, tuple[Bool, ...], int]]] = {}
+    def _conditional(self) -> dict[Int, list[tuple[Int, tuple[Bool, ...]]]]:
+        found: dict[Int, list[tuple[Int, tuple[Bool, ...]]]] = {}
         for clause in self.pending:
             for index, part in enumerate(clause):
                 if _is_order(part):
                     low, high = sides(part)
-                    found.setdefault(high, []).append((low, clause, index))
+                    others = tuple(~other for at, other in enumerate(clause) if at != index)
+                    if not any(map(self.lacks, others)):
+                        found.setdefault(high, []).append((low, others))
         return found
 
     def not_below(self, value: int) -> list[Int]:

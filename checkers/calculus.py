@@ -69,7 +69,7 @@ class Calculus:
         self._open: set[tuple[Facts, Int, Int]] = set()
         self._verdicts: dict[tuple[Facts, Bool], Step | None] = {}
         self._simple = simple
-        self._likeness = Likeness(self._root, self._polynomials)
+        self._likeness = Likeness(self._root)
         self.steps = 0
 
     @cached_property

@@ -15,7 +15,7 @@ from operator import or_
 from routeproof.spec.terms import Int, Op, Term, free_symbols, topological
 
 from .facts import Facts
-from .polynomials import Monomial, Polynomials
+from .polynomials import Monomial
 
 __all__ = ["Likeness"]
 
@@ -23,20 +23,19 @@ __all__ = ["Likeness"]
 class Likeness:
     """Shapes and symbols have numbers; those below a term are the bits of one integer each."""
 
-    def __init__(self, facts: Facts, polynomials: Polynomials) -> None:
+    def __init__(self, facts: Facts) -> None:
         """Symbols are alike if these facts compare them."""
         self._facts = facts
-        self._polynomials = polynomials
         self._numbers: dict[Hashable, int] = {}
         self._shape: dict[Term, int] = {}
         self._shapes: dict[Term, int] = {}
         self._kin: dict[Term, int] = {}
         self._products: dict[Monomial, int] = {}
-        self._kinds_of: dict[Int, Counter[tuple[Op, ...]]] = {}
+        self._kinds_of: dict[Term, Counter[tuple[Op, ...]]] = {}
         self._size: dict[Term, int] = {}
         self._pairs: dict[tuple[Term, Term], int] = {}
 
-    def difference(self, one: Int, two: Int) -> float:
+    def difference(self, one: Term, two: Term) -> float:
         """How little two sizes look alike: three shares added, as each alone is often wrong."""
         return self.unshared(one, two) + self._misaligned(one, two) + self._unmatched(one, two)
 
@@ -61,16 +60,18 @@ class Likeness:
             self._pairs[pair] = 1 + sum(map(self._aligned, one.args, two.args))
         return self._pairs[pair]
 
-    def _unmatched(self, one: Int, two: Int) -> float:
-        """The share of their products that are of a kind that the other sum lacks."""
+    def _unmatched(self, one: Term, two: Term) -> float:
+        """The share of their summands that are of a kind that the other lacks."""
         left, right = self._kinds(one), self._kinds(two)
         return 1 - (left & right).total() / ((left | right).total() or 1)
 
-    def _kinds(self, term: Int) -> Counter[tuple[Op, ...]]:
+    def _kinds(self, term: Term) -> Counter[tuple[Op, ...]]:
         if term not in self._kinds_of:
-            products = self._polynomials.expand(term)
-            kinds = (tuple(sorted([factor.op for factor in one])) for one in products)
-            self._kinds_of[term] = Counter(kinds)
+            if term.op in (Op.ADD, Op.SUB):
+                one, two = term.args
+                self._kinds_of[term] = self._kinds(one) + self._kinds(two)
+            else:
+                self._kinds_of[term] = Counter([tuple(sorted(_factors(term)))])
         return self._kinds_of[term]
 
     def are_related(self, one: Term, two: Term) -> bool:
@@ -135,6 +136,13 @@ class Likeness:
                 found |= new
                 queue.extend(new)
         return sum(1 << self._number(one.name) for one in found)
+
+
+def _factors(term: Term) -> list[Op]:
+    """The kinds of the factors of a product, constants left out."""
+    if term.op is Op.MUL:
+        return [op for arg in term.args for op in _factors(arg)]
+    return [] if term.op is Op.CONST else [term.op]
 
 
 def _as_good_as(node: Term) -> Term | None:

@@ -546,13 +546,15 @@ def _places(side: int, monomials: Sequence[Monomial]) -> list[_Place]:
 
 def _arguments(greatest: Int) -> list[tuple[Int, tuple[int, ...]]]:
     """What a maximum of maxima is over, each with its places in these, the innermost first."""
-    if greatest.op is not Op.MAX:
-        return [(greatest, ())]
-    return [
-        (argument, (*path, index))
-        for index in (1, 0)
-        for argument, path in _arguments(_ints(greatest)[index])
-    ]
+    found: list[tuple[Int, tuple[int, ...]]] = []
+    stack: list[tuple[Int, tuple[int, ...]]] = [(greatest, ())]
+    while stack:
+        term, path = stack.pop()
+        if term.op is Op.MAX:
+            stack += [(one, (index, *path)) for index, one in enumerate(_ints(term))]
+        else:
+            found.append((term, path))
+    return found
 
 
 def _tests(goal: Bool) -> list[Bool]:

@@ -19,6 +19,9 @@ from .polynomials import Monomial
 
 __all__ = ["Likeness"]
 
+_DEEPEST = 100
+_MOST_PARTS = 200
+
 
 class Likeness:
     """Shapes and symbols have numbers; those below a term are the bits of one integer each."""
@@ -48,16 +51,17 @@ class Likeness:
         """The share of their nodes without a counterpart, the one laid on the other."""
         return 1 - 2 * self._aligned(one, two) / (self._size[one] + self._size[two])
 
-    def _aligned(self, one: Term, two: Term) -> int:
+    def _aligned(self, one: Term, two: Term, depth: int = 0) -> int:
         """How many nodes lie on one that is alike, from the roots downwards."""
         one, two = _unlimited(one), _unlimited(two)
         if self._shape[one] == self._shape[two]:
             return self._size[one]
-        if one.op is not two.op or len(one.args) != len(two.args):
+        if one.op is not two.op or len(one.args) != len(two.args) or depth > _DEEPEST:
             return 0
         pair = (one, two)
         if pair not in self._pairs:
-            self._pairs[pair] = 1 + sum(map(self._aligned, one.args, two.args))
+            below = zip(one.args, two.args, strict=True)
+            self._pairs[pair] = 1 + sum(self._aligned(*args, depth + 1) for args in below)
         return self._pairs[pair]
 
     def _unmatched(self, one: Term, two: Term) -> float:
@@ -67,11 +71,10 @@ class Likeness:
 
     def _kinds(self, term: Term) -> Counter[tuple[Op, ...]]:
         if term not in self._kinds_of:
-            if term.op in (Op.ADD, Op.SUB):
-                one, two = term.args
-                self._kinds_of[term] = self._kinds(one) + self._kinds(two)
-            else:
-                self._kinds_of[term] = Counter([tuple(sorted(_factors(term)))])
+            summands = _flat(term, (Op.ADD, Op.SUB))
+            factors = (_flat(one, (Op.MUL,)) for one in summands)
+            kinds = (tuple(sorted([f.op for f in one if f.op is not Op.CONST])) for one in factors)
+            self._kinds_of[term] = Counter(kinds)
         return self._kinds_of[term]
 
     def are_related(self, one: Term, two: Term) -> bool:
@@ -138,11 +141,16 @@ class Likeness:
         return sum(1 << self._number(one.name) for one in found)
 
 
-def _factors(term: Term) -> list[Op]:
-    """The kinds of the factors of a product, constants left out."""
-    if term.op is Op.MUL:
-        return [op for arg in term.args for op in _factors(arg)]
-    return [] if term.op is Op.CONST else [term.op]
+def _flat(term: Term, ops: tuple[Op, ...]) -> list[Term]:
+    """What the term combines with operations of these kinds; of very much, some."""
+    found, stack = list[Term](), [term]
+    while stack and len(found) < _MOST_PARTS:
+        node = stack.pop()
+        if node.op in ops:
+            stack += node.args
+        else:
+            found.append(node)
+    return found
 
 
 def _as_good_as(node: Term) -> Term | None:

@@ -50,6 +50,7 @@ class Facts:
         self.known: dict[Term, None] = dict(parent.known) if parent else {}
         self.pending: list[tuple[Bool, ...]] = list(parent.pending) if parent else []
         self.ranges: Ranges = parent.ranges if parent else Ranges(box or {})
+        self.evident: dict[Term, bool | None] = parent.evident if parent else {}
         self.denied: set[Term] = set(parent.denied) if parent else set()
         self.members: dict[Term, Term] = dict(parent.members) if parent else {}
         self._uppers: dict[Term, dict[Int, None]] = {}
@@ -59,11 +60,14 @@ class Facts:
         self._learn(list(given))
         if parent is None and box is None:
             symbols = free_symbols(*given)
-            self.ranges = Ranges(self._box(symbols))
+            self._narrow(symbols)
             known = len(self.known)
             self._learn([])
             if len(self.known) > known:
-                self.ranges = Ranges(self._box(symbols))
+                self._narrow(symbols)
+
+    def _narrow(self, symbols: Sequence[Term]) -> None:
+        self.ranges, self.evident = Ranges(self._box(symbols)), {}
 
     def _box(self, symbols: Sequence[Term]) -> dict[str, Interval]:
         """The range of each symbol; what lies below a symbol's low end, or above, moves it."""
@@ -266,6 +270,11 @@ class Facts:
 
     def _evident(self, condition: Bool) -> bool | None:
         """What ranges say of a comparison of integers, or of its negation, if anything."""
+        if condition not in self.evident:
+            self.evident[condition] = self._said(condition)
+        return self.evident[condition]
+
+    def _said(self, condition: Bool) -> bool | None:
         if condition.op is Op.NOT:
             said = self._evident(cast("Bool", condition.args[0]))
             return None if said is None else not said

@@ -34,11 +34,13 @@ from .facts import Facts
 __all__ = ["Witnesses", "failing_state"]
 
 _BATCH = 32
-_BATCHES = 3
+_FEW_BATCHES = 2
+_BATCHES = 6
 _ENOUGH = 12
 _KEPT = 6
 _LIKENESS = 0.75
 _ROUNDS = 8
+_TRIED = 120
 _SCALES = (20, 300, 300, 5_000, 80_000)
 
 
@@ -61,7 +63,7 @@ class Witnesses:
         order = [*below, *topological(tuple(tests), set(below))]
         admitted: list[State] = []
         regimes: list[Sequence[Value]] = []
-        for _ in range(_BATCHES):
+        for batch in range(_BATCHES):
             like = admitted[0] if admitted else None
             states = [proposals.state(like, small=not at) for at in range(_BATCH)]
             columns = Columns(states, order)
@@ -69,7 +71,7 @@ class Witnesses:
             for at in columns.meeting(conditions):
                 admitted.append(states[at])
                 regimes.append(values[at])
-            if len(admitted) >= _ENOUGH:
+            if len(admitted) >= (_ENOUGH if batch < _FEW_BATCHES else 1):
                 break
         self._columns = Columns([admitted[at] for at in _various(regimes)])
         self._met: dict[Facts, Sequence[int]] = {}
@@ -135,7 +137,7 @@ def failing_state(
     for round_ in range(_ROUNDS):
         draw = random.Random(f"{seed} {round_}")  # noqa: S311 - not for secrets
         proposals = _Proposals(symbols, facts, draw)
-        columns = Columns([proposals.state(small=not at) for at in range(_BATCHES * _BATCH)])
+        columns = Columns([proposals.state(small=not at) for at in range(_TRIED)])
         for at in columns.meeting((*conditions, ~all_of(*goals))):
             return columns.states[at]
     return None

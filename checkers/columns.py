@@ -88,7 +88,8 @@ class Columns:
             case Op.CONST:
                 return self._everywhere if node.value else 0
             case Op.SYMBOL:
-                return _packed(bytes([bool(state[node.name]) for state in self.states]))
+                name = node.name
+                return _packed(bytes([bool(state[name]) for state in self.states]))
             case Op.ITE:
                 test, one, two = [truths[arg] for arg in node.args]
                 return test & one | ~test & two
@@ -104,7 +105,8 @@ class Columns:
             case Op.CONST:
                 return (_ALGEBRA.constant(node),) * len(self.states)
             case Op.SYMBOL:
-                return tuple([state[node.name] for state in self.states])
+                name = node.name
+                return tuple([state[name] for state in self.states])
             case Op.ITE:
                 test, one, two = node.args
                 chosen = self._unpacked(self._truths[test])

@@ -183,7 +183,7 @@ class _Proposals:
                 state[name] = one.value(state, draw, draw.choice(_SCALES) if name in large else 0)
         for ways in self._choices:
             if all(state[name] != value for name, value in ways):
-                name, state[name] = draw.choice(ways)
+                state.update([draw.choice(ways)])
         return state
 
 

@@ -26,6 +26,7 @@ from routeproof.spec.terms import (
     Term,
     all_of,
     integer,
+    symbols_among,
     topological,
 )
 
@@ -53,10 +54,10 @@ class Calculus:
 
     def __init__(self, conditions: Sequence[Bool], goals: Sequence[Bool]) -> None:
         """Take the conditions apart once; every goal is derived from the same facts."""
-        given = self.facts = Facts(conditions)
-        self.box, flags = given.ranges.box, given.flags
         below = topological(tuple(conditions))
         nodes = [*below, *topological(tuple(goals), set(below))]
+        given = self.facts = Facts(conditions, symbols=symbols_among(below))
+        self.box, flags = given.ranges.box, given.flags
         simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags, nodes))
         self._root = Facts((*flags, *simple[: len(conditions)]), box=self.box)
         self.parts = [part for goal in simple[len(conditions) :] for part in _parts(goal)]

@@ -42,8 +42,12 @@ class Facts:
         given: Sequence[Bool],
         parent: Facts | None = None,
         box: Mapping[str, Interval] | None = None,
+        symbols: Sequence[Term] | None = None,
     ) -> None:
-        """Take the conditions apart, and cross out alternatives until nothing new follows."""
+        """Take the conditions apart, and cross out alternatives until nothing new follows.
+
+        `box` gives the ranges of symbols, and `symbols` those of the conditions, where known.
+        """
         self.parent = parent
         self.added = all_of(*given) if parent else TRUE
         self.contradictory: bool = parent.contradictory if parent else False
@@ -59,7 +63,7 @@ class Facts:
         self._children: dict[Bool, Facts] = {}
         self._learn(list(given))
         if parent is None and box is None:
-            symbols = free_symbols(*given)
+            symbols = free_symbols(*given) if symbols is None else symbols
             self._narrow(symbols)
             known = len(self.known)
             self._learn([])

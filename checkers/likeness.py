@@ -110,16 +110,16 @@ class Likeness:
             shape[node] = shape[same]
             self._size[node] = self._size[same]
             return self._shapes[same]
+        below, size = 0, 1
+        for arg in node.args:
+            below |= self._shapes[arg]
+            size += self._size[arg]
         if node.op is Op.SYMBOL:
             key: Hashable = ("like", self._kin_below(node)) if isinstance(node, Int) else node.name
         else:
-            key = (node.op, node.value, *(shape[arg] for arg in node.args))
-        shape[node] = self._number(key)
-        self._size[node] = 1 + sum(self._size[arg] for arg in node.args)
-        below = 1 << shape[node]
-        for arg in node.args:
-            below |= self._shapes[arg]
-        return below
+            key = (node.op, node.value, *[shape[arg] for arg in node.args])
+        shape[node], self._size[node] = self._number(key), size
+        return below | 1 << shape[node]
 
     def _kin_below(self, term: Term) -> int:
         """The integer symbols below the term, and all that facts compare those with."""
@@ -155,10 +155,10 @@ def _flat(term: Term, ops: tuple[Op, ...]) -> list[Term]:
 
 def _as_good_as(node: Term) -> Term | None:
     """What the node limits or rounds, if it does."""
-    is_multiple = (
-        node.op is Op.MUL and node.args[0].op is Op.FLOOR_DIV and node.args[1].op is Op.CONST
-    )
-    if is_multiple or node.op in (Op.MIN, Op.FLOOR_DIV):
+    if node.op not in (Op.MIN, Op.FLOOR_DIV, Op.MUL):
+        return None
+    is_multiple = node.args[0].op is Op.FLOOR_DIV and node.args[1].op is Op.CONST
+    if is_multiple or node.op is not Op.MUL:
         parts = [arg for arg in node.args if arg.op is not Op.CONST]
         return parts[0] if len(parts) == 1 else None
     return None

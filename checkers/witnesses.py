@@ -148,7 +148,7 @@ def _tests(nodes: Sequence[Term]) -> list[Bool]:
     found: dict[Bool, None] = {}
     searching: set[Term] = set()
     for node in nodes:
-        if node.op in SEARCHES or not searching.isdisjoint(node.args):
+        if node.op in SEARCHES or (searching and not searching.isdisjoint(node.args)):
             searching.add(node)
         if node.bound:
             continue

@@ -327,15 +327,16 @@ class Calculus:
             *((middle, ()) for middle in facts.below(right)),
             *facts.conditionally_below(right),
         ]
-        gaps = [self.witnesses.gap(left, middle, facts) for middle, _ in below]
-        possible = [at for at, gap in enumerate(gaps) if gap < math.inf]
-
-        def unlike(at: int) -> tuple[float, float]:
-            return self._likeness.difference(left, below[at][0]), gaps[at]
-
-        near = sorted(possible, key=gaps.__getitem__)[:_MOST_TRIED]
-        chosen = [*heapq.nsmallest(_MOST_TRIED, possible, key=unlike), *near]
-        for middle, others in (below[at] for at in dict.fromkeys(chosen)):
+        gaps = {middle: self.witnesses.gap(left, middle, facts) for middle, _ in below}
+        unlike = {
+            middle: (self._likeness.difference(left, middle), gap)
+            for middle, gap in gaps.items()
+            if gap < math.inf
+        }
+        possible = [way for way in below if way[0] in unlike]
+        near = heapq.nsmallest(_MOST_TRIED, possible, key=lambda way: gaps[way[0]])
+        likely = heapq.nsmallest(_MOST_TRIED, possible, key=lambda way: unlike[way[0]])
+        for middle, others in dict.fromkeys((*likely, *near)):
             premise = self._at_most(left, middle, facts)
             if premise and (why := self._every(others, facts)):
                 yield Step(Rule.ABOVE, (middle, others), (premise, *why.premises))

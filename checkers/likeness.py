@@ -67,7 +67,8 @@ class Likeness:
     def _unmatched(self, one: Term, two: Term) -> float:
         """The share of their summands that are of a kind that the other lacks."""
         left, right = self._kinds(one), self._kinds(two)
-        return 1 - (left & right).total() / ((left | right).total() or 1)
+        common = sum(min(count, right.get(kind, 0)) for kind, count in left.items())
+        return 1 - common / ((left.total() + right.total() - common) or 1)
 
     def _kinds(self, term: Term) -> Counter[tuple[Op, ...]]:
         if term not in self._kinds_of:

@@ -44,14 +44,17 @@ class Abstraction:
     stands_for: Mapping[Term, Term]
 
 
-def box_of(conditions: Sequence[Bool]) -> dict[str, Interval]:
+def box_of(
+    conditions: Sequence[Bool], symbols: Sequence[Term] | None = None
+) -> dict[str, Interval]:
     """The interval of each integer symbol that the conditions, or its domain, state outright.
 
     A symbol whose stated bounds contradict each other is left out: the solver will find that out.
+    `symbols` are those of the conditions, where they are known.
     """
     box = {
         symbol.name: Interval(symbol.domain.lo, symbol.domain.hi)
-        for symbol in free_symbols(*conditions)
+        for symbol in (free_symbols(*conditions) if symbols is None else symbols)
         if symbol.domain
     }
     for part in (part for one in conditions for part in (one.args if one.op is Op.AND else (one,))):

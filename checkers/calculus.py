@@ -13,6 +13,8 @@ import heapq
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 from routeproof.spec.derivation import Digests, Rule, Step
@@ -23,13 +25,14 @@ from routeproof.spec.terms import (
     Op,
     Term,
     all_of,
-    free_symbols,
     integer,
+    symbols_among,
     topological,
 )
 
 from .facts import Facts, sides
-from .polynomials import Monomial, Polynomial, Polynomials, difference, is_whole, product, without
+from .likeness import Likeness
+from .polynomials import Monomial, Polynomial, Polynomials, difference, is_whole, shared, without
 from .readings.intervals import prune
 from .witnesses import Witnesses
 
@@ -51,27 +54,28 @@ class Calculus:
 
     def __init__(self, conditions: Sequence[Bool], goals: Sequence[Bool]) -> None:
         """Take the conditions apart once; every goal is derived from the same facts."""
-        given = self.facts = Facts(conditions)
-        self.box, flags = given.box, given.flags
-        simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags))
+        below = topological(tuple(conditions))
+        nodes = [*below, *topological(tuple(goals), set(below))]
+        given = self.facts = Facts(conditions, symbols=symbols_among(below))
+        self.box, flags = given.ranges.box, given.flags
+        simple = cast("tuple[Bool, ...]", prune((*conditions, *goals), self.box, flags, nodes))
         self._root = Facts((*flags, *simple[: len(conditions)]), box=self.box)
-        self.goals = simple[len(conditions) :]
-        self.witnesses = Witnesses(conditions, goals, given)
+        self.parts = [part for goal in simple[len(conditions) :] for part in _parts(goal)]
+        """The conjuncts of the goals, simplified, each of which is derived by itself."""
+        self.witnesses = Witnesses(conditions, below, nodes, given)
         self.names = Digests()
         self._polynomials = Polynomials(self.names)
         self._proved: dict[_Pair, list[tuple[Facts, Step]]] = {}
         self._failed: set[tuple[Facts, Int, Int]] = set()
         self._open: set[tuple[Facts, Int, Int]] = set()
         self._verdicts: dict[tuple[Facts, Bool], Step | None] = {}
-        self._other_tests = _tests(all_of(*simple))
-        self._related: dict[Term, frozenset[Int]] = {}
-        self._shapes: dict[Term, int] = {}
+        self._simple = simple
+        self._likeness = Likeness(self._root)
         self.steps = 0
 
-    @property
-    def parts(self) -> list[Bool]:
-        """The conjuncts of the goals, simplified, each of which is derived by itself."""
-        return [part for goal in self.goals for part in _parts(goal)]
+    @cached_property
+    def _other_tests(self) -> list[Bool]:
+        return _tests(all_of(*self._simple))
 
     def derive(self, part: Bool) -> Step | None:
         """A derivation of one part, or None if none was found."""
@@ -127,8 +131,10 @@ class Calculus:
         return Step(Rule.ALL, (), tuple(premises))
 
     def _some(self, parts: Sequence[Bool], facts: Facts) -> Step | None:
-        """One part, where the others fail."""
+        """One part, where the others fail; that says nothing of a flag that is free."""
         for index in reversed(range(len(parts))):
+            if facts.is_free(parts[index]):
+                continue
             self.steps += _CONTEXT_STEPS
             if self.steps > _MOST_STEPS:
                 return None
@@ -160,15 +166,16 @@ class Calculus:
         """A derivation of `left <= right`."""
         if left is right:
             return Step(Rule.SAME)
-        if facts.ranges.ends(left)[1] <= facts.ranges.ends(right)[0]:
+        if facts.ends(left)[1] <= facts.ends(right)[0]:
             return Step(Rule.RANGE)
         for place, step in self._proved.get((left, right), ()):
             if facts.extends(place):
                 return step
-        if not self._is_plausible(left, right) or self.witnesses.refutes(left, right, facts):
-            return None
         key = (facts, left, right)
         if key in self._failed or key in self._open or len(self._open) > _DEEPEST:
+            return None
+        if not self._is_possible(left, right, facts):
+            self._failed.add(key)
             return None
         self.steps += 1
         if self.steps > _MOST_STEPS:
@@ -181,6 +188,12 @@ class Calculus:
         else:
             self._failed.add(key)
         return found
+
+    def _is_possible(self, left: Int, right: Int, facts: Facts) -> bool:
+        """Whether the sides have to do with each other, and no admitted state refutes it."""
+        return self._likeness.are_related(left, right) and not self.witnesses.refutes(
+            left, right, facts
+        )
 
     def _all(
         self, rule: Rule, choices: tuple[object, ...], pairs: Sequence[_Pair], facts: Facts
@@ -197,17 +210,20 @@ class Calculus:
     def _ways(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
         """The rules that may apply, the cheapest first."""
         yield from self._by_choice(left, right, facts)
-        yield from self._by_extremes(left, right, facts)
-        yield from self._by_rounding(left, right, facts)
         if right.op is Op.CONST:
             yield from self._by_facts(left, right, facts)
+        yield from self._by_greatest(left, right, facts)
+        yield from self._by_branches(left, right, facts)
+        yield from self._by_extremes(left, right, facts)
+        yield from self._by_rounding(left, right, facts)
         if {left.op, right.op} & {Op.ADD, Op.SUB, Op.MUL, Op.ALIGN_UP, Op.ITE}:
             yield from self._by_parts(left, right, facts)
+        yield from self._by_either(left, right, facts)
         if right.op is not Op.CONST:
             yield from self._by_facts(left, right, facts)
 
     def _by_choice(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
-        """If-then-else: the branch that is known to be taken, or both beside each other."""
+        """If-then-else: the branch that is known to be taken."""
         for side, term in enumerate((left, right)):
             if term.op is Op.ITE and (known := self._decided(cast("Bool", term.args[0]), facts)):
                 value, why = known
@@ -216,6 +232,9 @@ class Calculus:
                 premise = self._at_most(*pair, facts)
                 yield premise and Step(Rule.CHOSEN, (side, int(value)), (why, premise))
                 return
+
+    def _by_branches(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """If-then-else on both sides: branches beside each other."""
         if left.op is right.op is Op.ITE:
             one, two = cast("tuple[Bool, Bool]", (left.args[0], right.args[0]))
             pairs = list(zip(_ints(left)[1:], _ints(right)[1:], strict=True))
@@ -228,6 +247,9 @@ class Calculus:
                 both = self._all(Rule.GUARDED, (), [*pairs, *extra], facts) if bridge else None
                 if bridge and both:
                     yield Step(Rule.GUARDED, (index,), (bridge, *both.premises))
+
+    def _by_either(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """If-then-else of which nothing is known: both of its branches."""
         for side, term in enumerate((left, right)):
             if term.op is Op.ITE:
                 pairs = [(one, right) if side == 0 else (left, one) for one in _ints(term)[1:]]
@@ -251,6 +273,17 @@ class Calculus:
                 return Step(Rule.WIDER, (), cast("tuple[Step, ...]", tuple(premises)))
         return None
 
+    def _by_greatest(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
+        """A maximum on the right: the argument that looks most like the left side first."""
+        if right.op is not Op.MAX:
+            return
+        ways = sorted(_arguments(right), key=lambda way: self._likeness.unshared(left, way[0]))
+        for argument, path in ways:
+            step = self._at_most(left, argument, facts)
+            for index in path:
+                step = step and Step(Rule.GREATEST_RIGHT, (index,), (step,))
+            yield step
+
     def _by_extremes(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
         """Minimum and maximum, on the side where one argument is enough or all are needed."""
         if left.op is Op.MAX:
@@ -260,10 +293,6 @@ class Calculus:
         if left.op is Op.MIN:
             for index, one in enumerate(_ints(left)):
                 yield self._all(Rule.LEAST_LEFT, (index,), [(one, right)], facts)
-        if right.op is Op.MAX:
-            for index in (1, 0):
-                pair = (left, _ints(right)[index])
-                yield self._all(Rule.GREATEST_RIGHT, (index,), [pair], facts)
         if left.op is Op.FIRST:
             limit, *_, otherwise = left.args
             last = (cast("Int", limit), integer(cast("int", left.value)))
@@ -294,26 +323,23 @@ class Calculus:
             yield self._all(Rule.BELOW, (middle,), [(middle, right)], facts)
         if right.op is Op.CONST and left.op is Op.CONST:
             return
-        below: list[tuple[Int, tuple[Bool, ...], int]] = [
-            *((middle, (), 0) for middle in facts.below(right)),
+        below: list[tuple[Int, tuple[Bool, ...]]] = [
+            *((middle, ()) for middle in facts.below(right)),
             *facts.conditionally_below(right),
         ]
-        gaps = [self.witnesses.gap(left, middle, facts) for middle, *_ in below]
-        possible = [at for at, gap in enumerate(gaps) if gap < math.inf]
-        shape = self._shape(left)
-
-        def unlike(at: int) -> tuple[bool, tuple[int, int], float]:
-            middle = below[at][0]
-            return self._shape(middle) != shape, self._distance(left, middle), gaps[at]
-
-        near = sorted(possible, key=gaps.__getitem__)[:_MOST_TRIED]
-        chosen = [*heapq.nsmallest(_MOST_TRIED, possible, key=unlike), *near]
-        for middle, clause, index in (below[at] for at in dict.fromkeys(chosen)):
-            others = [~part for at, part in enumerate(clause) if at != index]
+        gaps = {middle: self.witnesses.gap(left, middle, facts) for middle, _ in below}
+        unlike = {
+            middle: (self._likeness.difference(left, middle), gap)
+            for middle, gap in gaps.items()
+            if gap < math.inf
+        }
+        possible = [way for way in below if way[0] in unlike]
+        near = heapq.nsmallest(_MOST_TRIED, possible, key=lambda way: gaps[way[0]])
+        likely = heapq.nsmallest(_MOST_TRIED, possible, key=lambda way: unlike[way[0]])
+        for middle, others in dict.fromkeys((*likely, *near)):
             premise = self._at_most(left, middle, facts)
             if premise and (why := self._every(others, facts)):
-                choices = (middle, tuple(others))
-                yield Step(Rule.ABOVE, choices, (premise, *why.premises))
+                yield Step(Rule.ABOVE, (middle, others), (premise, *why.premises))
         if left.op is Op.CONST:
             for middle in facts.not_below(cast("int", left.value)):
                 yield self._all(Rule.BELOW, (middle,), [(middle, right)], facts)
@@ -322,42 +348,6 @@ class Calculus:
 
     def _expand(self, term: Int) -> Polynomial:
         return self._polynomials.expand(term)
-
-    def _unlike(self, one: Monomial, two: Monomial) -> tuple[float, int]:
-        """How little two products look alike: by the symbols behind them, and by their length."""
-        left, right = (
-            frozenset[Int]().union(*(self._kin(factor) for factor in side)) for side in (one, two)
-        )
-        share = len(left & right) / len(left | right) if left or right else 0
-        return -share, abs(len(one) - len(two))
-
-    def _shape(self, term: Term) -> int:
-        """The same for two terms that are built alike of values that facts compare."""
-        if term not in self._shapes:
-            for node in topological((term,)):
-                if node not in self._shapes:
-                    self._shapes[node] = self._shaped(node)
-        return self._shapes[term]
-
-    def _shaped(self, node: Term) -> int:
-        parts = [self._shapes[arg] for arg in node.args]
-        symbols = {
-            part for part, arg in zip(parts, node.args, strict=True) if arg.op is not Op.CONST
-        }
-        if node.op is Op.SYMBOL:
-            kin = self._kin(node) if isinstance(node, Int) else (node,)
-            return hash(("like", min(one.serial for one in kin)))
-        if (len(symbols) == 1 and node.op in (Op.MIN, Op.FLOOR_DIV)) or _is_multiple(node):
-            return symbols.pop()  # a value limited or rounded is still that value
-        return hash((node.op, node.value, *parts))
-
-    def _distance(self, one: Int, two: Int) -> tuple[int, int]:
-        """How little two sums look alike: by the kinds of their products, by what they share."""
-        left, right = self._expand(one), self._expand(two)
-        kinds = [Counter(tuple(sorted(f.op for f in m)) for m in side) for side in (left, right)]
-        unlike = (kinds[0] - kinds[1]) + (kinds[1] - kinds[0])
-        shared = {f for m in left for f in m} & {f for m in right for f in m}
-        return unlike.total(), -len(shared)
 
     def _by_parts(self, left: Int, right: Int, facts: Facts) -> Iterator[Step | None]:
         """Each product on the left is at most one on the right, and the rest is not negative."""
@@ -398,110 +388,80 @@ class Calculus:
 
     def _matched(self, low: Polynomial, high: Polynomial, facts: Facts) -> Step | list[_Place]:
         """Which product covers which, how often, and why; or else where to rewrite."""
-        room = dict(high)
-        pairs: list[tuple[Monomial, Monomial, int]] = []
-        premises: list[Step] = []
-        failed: Polynomial = {}
-        for small in sorted(low, key=len, reverse=True):
-            need = low[small]
-            for large in sorted(room, key=lambda one: self._unlike(small, one)):
-                unit = 1 if small else self._least(large, facts)
-                if not need or not room[large] or not unit:
-                    continue
-                if room[large] != need and _is_compound(large):
-                    total = self._polynomials.total
-                    whole = (total({small: need}), total({large: room[large]}))
-                    if step := self._at_most(*whole, facts):
-                        pairs.append((small, large, 0))
-                        premises.append(step)
-                        need, room[large] = 0, 0
-                        continue
-                if step := self._covers(small, large, facts):
-                    used = min(-(-need // unit), room[large])
-                    need, room[large] = max(0, need - used * unit), room[large] - used
-                    pairs.append((small, large, used))
-                    premises.append(step)
-            if need:
-                failed[small] = need
-        left_over = {m: count for m, count in room.items() if count}
-        if all(self._least(m, facts, 0) for m in left_over):
+        match = _Match(dict(high))
+        needs = {
+            small: self._placed(small, low[small], match, facts)
+            for small in sorted(low, key=len, reverse=True)
+        }
+        failed = {small: need for small, need in needs.items() if need}
+        left_over = {large: count for large, count in match.room.items() if count}
+        if all(self._least(large, facts, 0) for large in left_over):
             if not failed:
-                return Step(Rule.PARTS, tuple(pairs), tuple(premises))
-            for large in filter(_is_compound, left_over if pairs else ()):
-                total = self._polynomials.total
-                rest = (total(failed), total({large: left_over[large]}))
-                if step := self._at_most(*rest, facts):
-                    choices = (*pairs, (tuple(failed), large, 0))
-                    return Step(Rule.PARTS, choices, (*premises, step))
+                return Step(Rule.PARTS, tuple(match.pairs), tuple(match.premises))
+            for large in filter(_is_compound, left_over if match.pairs else ()):
+                if step := self._at_most(*self._totals(failed, {large: left_over[large]}), facts):
+                    choices = (*match.pairs, (tuple(failed), large, 0))
+                    return Step(Rule.PARTS, choices, (*match.premises, step))
         return [*_places(0, list(failed)), *_places(1, list(dict.fromkeys((*left_over, *high))))]
+
+    def _placed(self, small: Monomial, need: int, match: _Match, facts: Facts) -> int:
+        """Cover the product, needed so often, by what there is room in; what is left uncovered."""
+        for large in sorted(match.room, key=lambda one: self._likeness.unlike(small, one)):
+            room = match.room[large]
+            unit = 1 if small else self._least(large, facts)
+            if not room or not unit:
+                continue
+            if room != need and _is_compound(large):
+                whole = self._totals({small: need}, {large: room})
+                if step := self._at_most(*whole, facts):
+                    match.add(small, large, 0, room, step)
+                    return 0
+            if step := self._covers(small, large, facts):
+                used = min(-(-need // unit), room)
+                match.add(small, large, used, used, step)
+                need -= used * unit
+                if need <= 0:
+                    return 0
+        return need
+
+    def _totals(self, low: Polynomial, high: Polynomial) -> _Pair:
+        return self._polynomials.total(low), self._polynomials.total(high)
 
     def _least(self, monomial: Monomial, facts: Facts, least: int = 1) -> int:
         """The least value of the product if all its factors are at least this; else 0."""
-        lows = [facts.range_of(factor).lo for factor in monomial]
-        result = 1
-        for low in lows:
-            if low is None or low < least:
-                return 0
-            result *= low
-        return result if least else 1
+        lows = [facts.ends(factor)[0] for factor in monomial]
+        if any(low < least for low in lows):
+            return 0
+        return math.prod(cast("list[int]", lows)) if least else 1
 
     def _covers(self, small: Monomial, large: Monomial, facts: Facts) -> Step | None:
         """A derivation of `product(small) <= product(large)`, factor by factor."""
-        common = Counter(small) & Counter(large)
-        one, two = without(small, common.elements()), without(large, common.elements())
+        common, one, two = shared(small, large)
         if not all(facts.at_least(factor, 0) for factor in (*common, *one, *two)):
             return None
         if len(one) == 1 and len(two) != 1 and one[0].op is not Op.SYMBOL:
             return self._covers_as_one(one, two, facts)
         pairs: list[_Pair] = []
-        rest = list(two)
+        premises: list[Step] = []
+        rest = two
         for factor in one:
-            likely = sorted(rest, key=lambda other: self._unlike((factor,), (other,)))
-            found = next((o for o in likely[:2] if self._at_most(factor, o, facts)), None)
+            likely = sorted(rest, key=lambda other: self._likeness.unlike((factor,), (other,)))
+            tried = ((other, self._at_most(factor, other, facts)) for other in likely[:2])
+            found = next(((other, step) for other, step in tried if step), None)
             if found is None:
                 return self._covers_as_one(one, two, facts)
-            pairs.append((factor, found))
-            rest = list(without(tuple(rest), (found,)))
+            pairs.append((factor, found[0]))
+            premises.append(found[1])
+            rest = without(rest, (found[0],))
         if not all(facts.at_least(factor, 1) for factor in rest):
             return None
-        return self._all(Rule.FACTORS, tuple(pairs), pairs, facts)
-
-    def _is_plausible(self, one: Int, two: Int) -> bool:
-        """Whether the two have to do with each other: by a symbol, or by one that is above it."""
-        if one.op is Op.CONST or two.op is Op.CONST:
-            return True
-        return not self._kin(one).isdisjoint(self._kin(two))
-
-    def _kin(self, term: Term) -> frozenset[Int]:
-        """The integer symbols below the term, and all that facts compare those with."""
-        if term not in self._related:
-            for node in topological((term,)):
-                if node not in self._related:
-                    below = (self._related[arg] for arg in node.args)
-                    is_size = isinstance(node, Int) and node.op is Op.SYMBOL
-                    self._related[node] = (
-                        self._compared(cast("Int", node))
-                        if is_size
-                        else frozenset[Int]().union(*below)
-                    )
-        return self._related[term]
-
-    def _compared(self, symbol: Int) -> frozenset[Int]:
-        """The symbol, and all that facts compare it with, directly or not."""
-        found, queue = {symbol}, [symbol]
-        while queue:
-            one = queue.pop()
-            for other in (*self._root.above(one), *self._root.below(one)):
-                new = {n for n in free_symbols(other) if isinstance(n, Int)} - found
-                found |= new
-                queue.extend(new)
-        return frozenset(found)
+        return Step(Rule.FACTORS, tuple(pairs), tuple(premises))
 
     def _covers_as_one(self, one: Monomial, two: Monomial, facts: Facts) -> Step | None:
         """What the two products do not share, compared as one value each."""
         if (len(one) == 1) is (len(two) == 1):
             return None
-        pair = (product(one), product(two))
+        pair = (self._polynomials.product(one), self._polynomials.product(two))
         return self._all(Rule.FACTORS, ((one, two),), [pair], facts)
 
     def _rewritten(  # noqa: PLR0913, PLR0917 - a place in a comparison
@@ -518,10 +478,10 @@ class Calculus:
             return
 
         def pair(new: Int, factors: Monomial = (factor,)) -> _Pair:
-            replace, total = self._polynomials.replace, self._polynomials.total
+            replace = self._polynomials.replace
             one = replace(low, monomial, factors, new) if side == 0 else low
             two = replace(high, monomial, factors, new) if side == 1 else high
-            return total(one), total(two)
+            return self._totals(one, two)
 
         place = (side, monomial, factor)
         match factor.op:
@@ -557,6 +517,21 @@ class Calculus:
                     yield self._all(Rule.CANCELLED, place, [changed], facts)
 
 
+@dataclass(slots=True)
+class _Match:
+    """Products on the right with what room is left in each, and which cover which, and why."""
+
+    room: Polynomial
+    pairs: list[tuple[Monomial, Monomial, int]] = field(default_factory=list)
+    premises: list[Step] = field(default_factory=list)
+
+    def add(self, small: Monomial, large: Monomial, times: int, used: int, why: Step) -> None:
+        """Note that the one covers the other so many times (0: as a whole)."""
+        self.pairs.append((small, large, times))
+        self.premises.append(why)
+        self.room[large] -= used
+
+
 _REPLACED = ((Op.FLOOR_DIV, Op.MAX, Op.ALIGN_UP, Op.MIN, Op.ITE), (Op.ALIGN_UP, Op.ITE))
 
 
@@ -569,6 +544,19 @@ def _places(side: int, monomials: Sequence[Monomial]) -> list[_Place]:
         if factor.op in _REPLACED[side]
     ]
     return sorted(found, key=lambda place: _REPLACED[side].index(place[2].op))
+
+
+def _arguments(greatest: Int) -> list[tuple[Int, tuple[int, ...]]]:
+    """What a maximum of maxima is over, each with its places in these, the innermost first."""
+    found: list[tuple[Int, tuple[int, ...]]] = []
+    stack: list[tuple[Int, tuple[int, ...]]] = [(greatest, ())]
+    while stack:
+        term, path = stack.pop()
+        if term.op is Op.MAX:
+            stack += [(one, (index, *path)) for index, one in enumerate(_ints(term))]
+        else:
+            found.append((term, path))
+    return found
 
 
 def _tests(goal: Bool) -> list[Bool]:
@@ -604,10 +592,6 @@ def _is_product(term: Term) -> bool:
 def _parts(goal: Bool) -> list[Bool]:
     """The conjuncts of a goal, each of which is derived by itself."""
     return list(cast("tuple[Bool, ...]", goal.args)) if goal.op is Op.AND else [goal]
-
-
-def _is_multiple(node: Term) -> bool:
-    return node.op is Op.MUL and node.args[0].op is Op.FLOOR_DIV and node.args[1].op is Op.CONST
 
 
 def _is_compound(monomial: Monomial) -> bool:

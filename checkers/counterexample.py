@@ -11,6 +11,7 @@ from functools import cached_property
 
 from routeproof.spec.interpret import State, Value, compile_terms
 from routeproof.spec.obligation import Claim
+from routeproof.spec.program import Program
 from routeproof.spec.terms import Bool, EnumSort, Float, Int, Term, free_symbols
 
 from .readings.intervals import Interval
@@ -53,12 +54,15 @@ class Replayer:
     """A claim ready to be executed on states."""
 
     def __init__(self, claim: Claim) -> None:
-        """Compile conditions and goals; what is only shown is compiled when it is first shown."""
+        """Find the inputs; what is executed is compiled when a state first is."""
         self._claim = claim
         self._conditions = tuple(claim.conditions.values())
         self._goals = tuple(claim.goals.values())
         self.symbols = free_symbols(*self._conditions, *self._goals, *claim.shown.values())
-        self._program = compile_terms((*self._conditions, *self._goals))
+
+    @cached_property
+    def _program(self) -> Program[Value]:
+        return compile_terms((*self._conditions, *self._goals))
 
     @cached_property
     def _shown(self) -> tuple[tuple[Term, ...], tuple[str, ...]]:

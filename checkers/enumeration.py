@@ -52,7 +52,7 @@ class Box:
 def finite_box(claim: Claim, is_impossible: Callable[[Sequence[Bool]], bool]) -> Box | str:
     """A box with a failing state if there is one at all; or why there is none that is finite."""
     conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
-    ranges = Facts(conditions).box
+    ranges = Facts(conditions).ranges.box
     tried: dict[Term, range] = {}
     settles: dict[str, int] = {}
     for symbol in free_symbols(*conditions, *goals, *claim.regimes.values()):

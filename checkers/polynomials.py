@@ -6,14 +6,13 @@ choice, so that what lies before a region does not hide in its offset.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 from typing import cast
 
 from routeproof.spec.derivation import Digests
 from routeproof.spec.terms import Bool, Int, Op, Term, align_up, integer, ite
 
-__all__ = ["Monomial", "Polynomial", "Polynomials", "difference", "is_whole", "product", "without"]
+__all__ = ["Monomial", "Polynomial", "Polynomials", "difference", "is_whole", "shared", "without"]
 
 Monomial = tuple[Int, ...]
 Polynomial = dict[Monomial, int]
@@ -27,14 +26,22 @@ def difference(one: Polynomial, two: Polynomial) -> Polynomial:
 
 def without(monomial: Monomial, factors: Iterable[Int]) -> Monomial:
     """The product divided by those of the factors that it has."""
-    rest = Counter(factors)
-    kept = []
-    for factor in monomial:
-        if rest[factor]:
-            rest[factor] -= 1
+    return shared(monomial, factors)[1]
+
+
+def shared(one: Monomial, two: Iterable[Int]) -> tuple[Monomial, Monomial, Monomial]:
+    """What the two products share, and what else the first has, and the second."""
+    left: dict[Int, int] = {}
+    for factor in two:
+        left[factor] = left.get(factor, 0) + 1
+    common, first = list[Int](), list[Int]()
+    for factor in one:
+        if left.get(factor):
+            left[factor] -= 1
+            common.append(factor)
         else:
-            kept.append(factor)
-    return tuple(kept)
+            first.append(factor)
+    return tuple(common), tuple(first), tuple(f for f, times in left.items() for _ in range(times))
 
 
 def _sum(one: Polynomial, two: Polynomial) -> Polynomial:
@@ -51,6 +58,8 @@ class Polynomials:
         """Everything is computed once."""
         self._names = names
         self._known: dict[Term, Polynomial] = {}
+        self._products: dict[Monomial, Int] = {(): integer(1)}
+        self._order: dict[Monomial, list[str]] = {}
 
     def expand(self, term: Int) -> Polynomial:
         """The term as products with integer coefficients; `u // k * k` counts as one factor."""
@@ -113,18 +122,24 @@ class Polynomials:
 
     def total(self, polynomial: Polynomial) -> Int:
         """The sum as a term."""
+        monomials = list(polynomial)
+        if len(monomials) > 1:
+            monomials.sort(key=self._rank)
         result = integer(0)
-        for monomial in sorted(polynomial, key=lambda one: [self._names(f) for f in one]):
-            result = result + polynomial[monomial] * product(monomial)
+        for monomial in monomials:
+            result = result + polynomial[monomial] * self.product(monomial)
         return result
 
+    def _rank(self, monomial: Monomial) -> list[str]:
+        if monomial not in self._order:
+            self._order[monomial] = [self._names(factor) for factor in monomial]
+        return self._order[monomial]
 
-def product(monomial: Monomial) -> Int:
-    """The product as a term."""
-    result = integer(1)
-    for factor in monomial:
-        result = result * factor
-    return result
+    def product(self, monomial: Monomial) -> Int:
+        """The product as a term."""
+        if monomial not in self._products:
+            self._products[monomial] = self.product(monomial[:-1]) * monomial[-1]
+        return self._products[monomial]
 
 
 def _is_multiple(term: Int) -> bool:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
+from operator import gt
 from typing import cast
 
-from routeproof.spec.interpret import Concrete, State, Value, compile_terms
+from routeproof.spec.interpret import State, Value
 from routeproof.spec.terms import (
     SEARCHES,
     Bool,
@@ -21,79 +22,74 @@ from routeproof.spec.terms import (
     Int,
     Op,
     Term,
+    all_of,
     free_symbols,
+    symbols_among,
     topological,
 )
 
+from .columns import Columns
 from .facts import Facts
 
 __all__ = ["Witnesses", "failing_state"]
 
-_ALGEBRA = Concrete()
-_TRIED = 120
-_PROPOSED = 60
-_KEPT = 6
-_SIMPLE = 60
+_BATCH = 32
+_FEW_BATCHES = 2
+_BATCHES = 6
+_ENOUGH = 8
+_KEPT = 8
+_LIKENESS = 0.75
 _ROUNDS = 8
+_TRIED = 120
 _SCALES = (20, 300, 300, 5_000, 80_000)
 
 
 class Witnesses:
-    """Admitted states as columns, and the columns of every term asked about."""
+    """Admitted states, and whether a comparison holds on those that meet some facts."""
 
     def __init__(
-        self, conditions: Sequence[Bool], goals: Sequence[Bool], facts: Facts, seed: int = 0
+        self,
+        conditions: Sequence[Bool],
+        below: Sequence[Term],
+        nodes: Sequence[Term],
+        facts: Facts,
     ) -> None:
-        """Propose states, keep those that meet every condition, and of those the most various."""
-        self._places: dict[Facts, Sequence[int]] = {}
-        symbols = free_symbols(*conditions, *goals)
-        simple = [one for one in conditions if len(topological((one,))) <= _SIMPLE]
-        meets = compile_terms(simple)
-        proposals = _proposals(facts.ordered(symbols), facts, random.Random(seed))  # noqa: S311
-        proposed = [state for state in proposals if all(meets(state))][:_PROPOSED]
-        self._set(symbols, proposed)
-        met = [self.column(condition) for condition in conditions]
-        self._keep([at for at in range(len(proposed)) if all(column[at] for column in met)])
-        self._keep(self._various(_tests(goals)))
+        """Propose states, keep those that meet every condition, and of those the most various.
 
-    def _set(self, symbols: Sequence[Term], states: Sequence[State]) -> None:
-        self._states = list(states)
-        self._columns: dict[Term, tuple[Value, ...]] = {
-            symbol: tuple(state[symbol.name] for state in states) for symbol in symbols
-        }
-
-    def _keep(self, places: Sequence[int]) -> None:
-        self._states = [self._states[at] for at in places]
-        self._columns = {
-            term: tuple(column[at] for at in places) for term, column in self._columns.items()
-        }
-
-    def _various(self, tests: Sequence[Bool]) -> list[int]:
-        """The first state, those in which a test has a value that is new, and some more."""
-        columns = [self.column(test) for test in tests]
-        seen: set[tuple[int, Value]] = set()
-        kept: dict[int, None] = {}
-        for at in range(len(self._states)):
-            found = {(index, column[at]) for index, column in enumerate(columns)}
-            if not kept or not found <= seen:
-                kept[at] = None
-                seen |= found
-        kept.update(dict.fromkeys(range(len(self._states))[-_KEPT:]))
-        return list(kept)
+        `below` are the nodes below the conditions, and `nodes` these and those below the goals.
+        """
+        proposals = _Proposals(symbols_among(nodes), facts, random.Random(0))  # noqa: S311
+        tests = _tests(nodes)
+        order = [*below, *topological(tuple(tests), set(below))]
+        admitted: list[State] = []
+        regimes: list[Sequence[Value]] = []
+        for batch in range(_BATCHES):
+            like = admitted[0] if admitted else None
+            states = [proposals.state(like, small=not at) for at in range(_BATCH)]
+            columns = Columns(states, order)
+            values = list(zip(*map(columns.values, tests), strict=True)) or [()] * _BATCH
+            for at in columns.meeting(conditions):
+                admitted.append(states[at])
+                regimes.append(values[at])
+            if len(admitted) >= (_ENOUGH if batch < _FEW_BATCHES else 1):
+                break
+        self._columns = Columns([admitted[at] for at in _various(regimes)])
+        self._met: dict[Facts, Sequence[int]] = {}
 
     @property
     def states(self) -> Sequence[State]:
         """The admitted states."""
-        return self._states
+        return self._columns.states
 
     def refutes(self, left: Int, right: Int, facts: Facts) -> bool:
         """Whether `left <= right` fails on one of the states that meet the facts.
 
         Where none of the states does, nothing is known.
         """
-        met = self._meeting(facts)
-        one, two = self.column(left), self.column(right)
-        return any(cast("int", one[at]) > cast("int", two[at]) for at in met)
+        one, two = self._sizes(left), self._sizes(right)
+        if facts.parent is None:
+            return any(map(gt, one, two))
+        return any(one[at] > two[at] for at in self._meeting(facts))
 
     def gap(self, left: Int, right: Int, facts: Facts) -> float:
         """By how much `right` exceeds `left` on the smallest state; infinite if it fails on any.
@@ -105,67 +101,54 @@ class Witnesses:
         smallest = next(iter(self._meeting(facts)), None)
         if smallest is None:
             return 0
-        one, two = (self.column(term)[smallest] for term in (left, right))
-        return int(two) - int(one)
+        return self._sizes(right)[smallest] - self._sizes(left)[smallest]
+
+    def _sizes(self, term: Int) -> Sequence[int]:
+        return cast("Sequence[int]", self._columns.values(term))
 
     def _meeting(self, facts: Facts) -> Sequence[int]:
         """Which states meet the facts."""
         if facts.parent is None:
-            return range(len(self._states))
-        if facts not in self._places:
-            column = self.column(facts.added)
-            before = self._meeting(facts.parent)
-            self._places[facts] = [at for at in before if column[at]]
-        return self._places[facts]
+            return range(len(self.states))
+        if facts not in self._met:
+            added = set(self._columns.meeting((facts.added,)))
+            self._met[facts] = [at for at in self._meeting(facts.parent) if at in added]
+        return self._met[facts]
 
-    def column(self, term: Term) -> tuple[Value, ...]:
-        """The term's value on each state."""
-        stack = [term]
-        while stack:
-            node = stack[-1]
-            args = () if node.op in SEARCHES else node.args
-            missing = [arg for arg in args if arg not in self._columns]
-            if missing and node not in self._columns:
-                stack.extend(missing)
-                continue
-            if node not in self._columns:
-                self._columns[node] = self._computed(node)
-            stack.pop()
-        return self._columns[term]
 
-    def _computed(self, node: Term) -> tuple[Value, ...]:
-        if node.op is Op.CONST:
-            return (_ALGEBRA.constant(node),) * len(self._states)
-        if node.op in SEARCHES:
-            program = compile_terms((node,))
-            return tuple(program(state)[0] for state in self._states)
-        args = (self._columns[arg] for arg in node.args)
-        return tuple(map(_ALGEBRA.operation(node), *args))
+def _various(regimes: Sequence[Sequence[Value]]) -> list[int]:
+    """Where the first is, those in which something has a value that is new, and some more."""
+    seen: set[tuple[int, Value]] = set()
+    kept = dict.fromkeys(range(len(regimes))[:1])
+    for at, values in enumerate(regimes):
+        new = set(enumerate(values)) - seen
+        if new:
+            kept[at] = None
+            seen |= new
+    kept.update(dict.fromkeys(range(len(regimes))[-_KEPT:]))
+    return list(kept)
 
 
 def failing_state(
     conditions: Sequence[Bool], goals: Sequence[Bool], facts: Facts, seed: int = 0
 ) -> State | None:
     """A proposed state that meets every condition and breaks a goal, if one turns up."""
-    symbols = facts.ordered(free_symbols(*conditions, *goals))
-    simple = [one for one in conditions if len(topological((one,))) <= _SIMPLE]
-    meets, program = compile_terms(simple), compile_terms((*conditions, *goals))
+    symbols = free_symbols(*conditions, *goals)
     for round_ in range(_ROUNDS):
         draw = random.Random(f"{seed} {round_}")  # noqa: S311 - not for secrets
-        for state in _proposals(symbols, facts, draw):
-            if all(meets(state)):
-                values = program(state)
-                if all(values[: len(conditions)]) and not all(values[len(conditions) :]):
-                    return state
+        proposals = _Proposals(symbols, facts, draw)
+        columns = Columns([proposals.state(small=not at) for at in range(_TRIED)])
+        for at in columns.meeting((*conditions, ~all_of(*goals))):
+            return columns.states[at]
     return None
 
 
-def _tests(goals: Sequence[Bool]) -> list[Bool]:
+def _tests(nodes: Sequence[Term]) -> list[Bool]:
     """The conditions of choices, and whether a search has several candidates."""
     found: dict[Bool, None] = {}
     searching: set[Term] = set()
-    for node in topological(tuple(goals)):
-        if node.op in SEARCHES or not searching.isdisjoint(node.args):
+    for node in nodes:
+        if node.op in SEARCHES or (searching and not searching.isdisjoint(node.args)):
             searching.add(node)
         if node.bound:
             continue
@@ -176,19 +159,40 @@ def _tests(goals: Sequence[Bool]) -> list[Bool]:
     return list(found)
 
 
-def _proposals(
-    symbols: Sequence[Term], facts: Facts, draw: random.Random
-) -> Iterator[dict[str, Value]]:
-    """The smallest state that the facts about each symbol allow, then some with large sizes."""
-    plan = {one.name: _Proposer(one, facts) for one in symbols}
-    sizes = [name for name, proposer in plan.items() if proposer.is_size]
-    for step in range(_TRIED):
+class _Proposals:
+    """States in which every symbol has a value that the facts about it alone allow."""
+
+    def __init__(self, symbols: Sequence[Term], facts: Facts, draw: random.Random) -> None:
+        self._plan = {one.name: _Proposer(one, facts) for one in facts.ordered(symbols)}
+        self._sizes = [name for name, proposer in self._plan.items() if proposer.is_size]
+        self._choices = [ways for clause in facts.pending if (ways := _ways(clause))]
+        self._draw = draw
+
+    def state(self, like: State | None = None, *, small: bool) -> State:
+        """A state with a few large sizes, or small in all; much of it like another state."""
         # Most regimes want a few symbols large, and the others small.
-        large = draw.sample(sizes, min(len(sizes), draw.randint(1, 4) if step else 0))
+        draw = self._draw
+        count = 0 if small else draw.randint(1, 4)
+        large = draw.sample(self._sizes, min(len(self._sizes), count))
         state: dict[str, Value] = {}
-        for name, proposer in plan.items():
-            state[name] = proposer.value(state, draw, draw.choice(_SCALES) if name in large else 0)
-        yield state
+        for name, one in self._plan.items():
+            is_kept = like and name not in large and draw.random() < _LIKENESS
+            if like and is_kept and one.allows(like[name], state):
+                state[name] = like[name]
+            else:
+                state[name] = one.value(state, draw, draw.choice(_SCALES) if name in large else 0)
+        for ways in self._choices:
+            if all(state[name] != value for name, value in ways):
+                state.update([draw.choice(ways)])
+        return state
+
+
+def _ways(clause: Sequence[Bool]) -> list[tuple[str, Value]]:
+    """The flags, with the values of which one is to be taken, if the clause says no more."""
+    flags = [part.args[0] if part.op is Op.NOT else part for part in clause]
+    if any(flag.op is not Op.SYMBOL for flag in flags):
+        return []
+    return [(flag.name, flag is part) for flag, part in zip(flags, clause, strict=True)]
 
 
 class _Proposer:
@@ -205,31 +209,34 @@ class _Proposer:
         elif isinstance(symbol, Float):
             self._offered = [0.0]
         elif not self._offered:
-            self._box = facts.range_of(cast("Int", symbol))
+            self._low, self._high = facts.ends(cast("Int", symbol))
             below = facts.below(cast("Int", symbol))
-            self._below = [one for one in below if one.op is Op.SYMBOL]
-            self._steps = [
-                one for one in facts.multiples(symbol) if one.op in (Op.SYMBOL, Op.CONST)
-            ]
+            self._below = [one.name for one in below if one.op is Op.SYMBOL]
+            steps = facts.multiples(symbol)
+            self._steps = [one.name for one in steps if one.op is Op.SYMBOL]
+            constants = (cast("int", one.value) for one in steps if one.op is Op.CONST)
+            self._unit = math.lcm(*constants)
 
     @property
     def is_size(self) -> bool:
         """Whether the facts leave it a range of integers."""
         return not self._offered and not self._below
 
-    def value(self, state: Mapping[str, Value], draw: random.Random, scale: int) -> Value:
+    def allows(self, value: Value, state: State) -> bool:
+        """Whether the value lies above all that is below."""
+        return bool(self._offered) or int(value) >= self._least(state)
+
+    def _least(self, state: State) -> int:
+        return max([int(state[name]) for name in self._below if name in state], default=0)
+
+    def value(self, state: State, draw: random.Random, scale: int) -> Value:
         """The first value offered most times; or one above all that is below, by the scale."""
         if self._offered:
             return self._offered[0] if draw.random() < 0.7 else draw.choice(self._offered)
-        below = (int(state[one.name]) for one in self._below if one.name in state)
-        low = max(0, *below, self._box.lo or 0)
-        unit = math.lcm(
-            *(
-                int(state.get(one.name, 1)) if one.op is Op.SYMBOL else cast("int", one.value)
-                for one in self._steps
-            )
-        )
-        unit = unit or 1
+        low = max(self._least(state), cast("int", max(0, self._low)))
+        unit = math.lcm(self._unit, *[int(state.get(name, 1)) for name in self._steps])
+        # Others than facts about the symbol alone may want a rounder value.
+        unit = (unit or 1) * draw.choice((1, 2)) if unit != 1 else 1
         more = int((1 + draw.random()) * scale) if scale else draw.choice((0, 0, 0, 1, 3))
         value = -(-(low + more * unit) // unit) * unit
-        return value if self._box.hi is None or value <= self._box.hi else low
+        return value if value <= self._high else low

@@ -75,14 +75,13 @@ class Digests:
     def __call__(self, term: Term) -> str:
         """The name of the term."""
         if term not in self._found:
-            for node in topological((term,)):
-                if node not in self._found:
-                    self._found[node] = self._digest(node)
+            for node in topological((term,), self._found):
+                self._found[node] = self._digest(node)
         return self._found[term]
 
     def _digest(self, node: Term) -> str:
         value = node.value.bits.hex() if isinstance(node.value, FloatValue) else repr(node.value)
-        args = " ".join(self._found[arg] for arg in node.args)
+        args = " ".join([self._found[arg] for arg in node.args])
         text = f"{node.op} {args} {value} {node.sort!r} {node.domain}"
         return blake2b(text.encode(), digest_size=8).hexdigest()
 

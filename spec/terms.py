@@ -9,12 +9,14 @@ evaluation, and floats follow IEEE 754 with round-to-nearest-even.
 from __future__ import annotations
 
 import itertools
+import operator
 import struct
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import ClassVar, Literal, NoReturn, TypeVar, cast, overload
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from .errors import ModelError
 
@@ -58,6 +60,7 @@ __all__ = [
     "symbol_enum",
     "symbol_float",
     "symbol_int",
+    "symbols_among",
     "to_float",
     "topological",
     "widen",
@@ -199,8 +202,7 @@ class FloatValue:
 
 
 Sort = EnumSort | Width | None
-_FIELDS = ("op", "args", "value", "sort", "domain", "serial", "place")
-_interned: WeakValueDictionary[tuple[Hashable, ...], Term] = WeakValueDictionary()
+_Key = tuple[Hashable, ...]
 _serial = itertools.count(1)
 
 
@@ -219,9 +221,9 @@ class Term:
     place: int | None
     sort_name: ClassVar[str] = "term"
 
-    def __hash__(self) -> int:
-        """Distinct for every live term, so dictionaries never fall back to `==`."""
-        return self.serial
+    # By identity, hence distinct for live terms: dictionaries never fall back to `==`. The order of
+    # a set of terms differs from run to run, so sets are for membership alone.
+    __hash__ = object.__hash__
 
     def __bool__(self) -> NoReturn:
         """Terms have no truth value while a model is being written."""
@@ -260,6 +262,21 @@ class Term:
 T = TypeVar("T", bound=Term)
 
 
+def _forget(key: _Key, dead: ref[Term]) -> None:
+    if _interned.get(key) is dead:
+        del _interned[key]
+
+
+_interned: dict[_Key, ref[Term]] = {}
+
+# A field is set through its slot: a term's own __setattr__ refuses.
+_SETTERS: tuple[Callable[[Term, object], None], ...] = tuple(
+    Term.__dict__[field].__set__
+    for field in ("op", "args", "value", "sort", "domain", "serial", "place", "bound")
+)
+_CLOSED = frozenset[Term]()
+
+
 def _intern(  # noqa: PLR0913, PLR0917 - the fields of a node
     cls: type[T],
     op: Op,
@@ -268,23 +285,26 @@ def _intern(  # noqa: PLR0913, PLR0917 - the fields of a node
     sort: Sort = None,
     domain: IntDomain | None = None,
 ) -> T:
-    serials = tuple(arg.serial for arg in args)
-    key = (cls.sort_name, op, serials, value, sort, domain)
-    found = _interned.get(key)
-    if found is not None:
+    key = (cls.sort_name, op, value, sort, domain, *[arg.serial for arg in args])
+    known = _interned.get(key)
+    if known is not None and (found := known()) is not None:
         return cast("T", found)
     term = object.__new__(cls)
-    fields = (op, args, value, sort, domain, next(_serial), None)
-    for field, content in zip(_FIELDS, fields, strict=True):
-        object.__setattr__(term, field, content)
-    object.__setattr__(term, "bound", frozenset({term}) if op is Op.BOUND else _free(op, args))
-    _interned[key] = term
+    fields = (op, args, value, sort, domain, next(_serial), None, _free(op, args))
+    for setter, content in zip(_SETTERS, fields, strict=True):
+        setter(term, content)
+    if op is Op.BOUND:
+        _SETTERS[-1](term, frozenset({term}))
+    _interned[key] = ref(term, partial(_forget, key))
     return term
 
 
 def _free(op: Op, args: tuple[Term, ...]) -> frozenset[Term]:
     """The bound variables that occur free; a search binds its own in its body."""
-    bound = frozenset[Term]().union(*(arg.bound for arg in args))
+    bound = _CLOSED
+    for arg in args:
+        if arg.bound:
+            bound |= arg.bound
     return bound - {args[1]} if op in SEARCHES else bound
 
 
@@ -597,7 +617,8 @@ _RIGHT_UNIT: dict[Op, int] = {
 
 
 def _arith(op: Op, left: Int, right: Int) -> Int:
-    one, two = (side.value if side.op is Op.CONST else None for side in (left, right))
+    one = left.value if left.op is Op.CONST else None
+    two = right.value if right.op is Op.CONST else None
     if one is not None and two is not None:
         return integer(_FOLD[op](cast("int", one), cast("int", two)))
     unit = _RIGHT_UNIT.get(op)
@@ -652,9 +673,12 @@ def maximum(one: Int | int, *others: Int | int) -> Int:
 def _connect(op: Op, parts: tuple[Bool | bool, ...], unit: Bool) -> Bool:
     flat: dict[Term, None] = {}
     for part in map(boolean, parts):
-        flat.update(dict.fromkeys(part.args if part.op is op else (part,)))
+        if part.op is op:
+            flat.update(dict.fromkeys(part.args))
+        else:
+            flat[part] = None
     flat.pop(unit, None)
-    if ~unit in flat or any(~cast("Bool", part) in flat for part in flat):
+    if ~unit in flat or any(part.op is Op.NOT and part.args[0] in flat for part in flat):
         return ~unit
     if len(flat) > 1:
         return _intern(Bool, op, tuple(flat))
@@ -802,25 +826,28 @@ def greatest(  # noqa: PLR0913 - the parts of the loop, by keyword
     return _search(Float, Op.GREATEST, args, name, start.width)
 
 
-def topological(roots: tuple[Term, ...]) -> list[Term]:
-    """Every node below the roots once, arguments before users (iterative: depth is no limit)."""
+def topological(roots: tuple[Term, ...], known: Container[Term] = ()) -> list[Term]:
+    """Every node below the roots once, arguments before users (iterative: depth is no limit).
+
+    What is known is left out, with what lies below that alone.
+    """
     order: list[Term] = []
     seen: set[Term] = set()
-    for root in roots:
-        stack: list[tuple[Term, Iterator[Term]]] = [(root, iter(root.args))]
-        if root in seen:
+    stack: list[Term | None] = [*reversed(roots)]
+    while stack:
+        node = stack.pop()
+        if node is None:  # the node below it has had all its arguments
+            node = stack.pop()
+        elif node in seen or node in known:
             continue
-        seen.add(root)
-        while stack:
-            node, pending = stack[-1]
-            for arg in pending:
-                if arg not in seen:
-                    seen.add(arg)
-                    stack.append((arg, iter(arg.args)))
-                    break
-            else:
-                order.append(node)
-                stack.pop()
+        else:
+            seen.add(node)
+            if node.args:
+                stack += (node, None)
+                stack += node.args[::-1]
+                continue
+        if node is not None:
+            order.append(node)
     return order
 
 
@@ -829,7 +856,12 @@ def free_symbols(*roots: Term) -> tuple[Term, ...]:
 
     One name with two domains is an error: no reading could tell the two apart.
     """
-    found = [node for node in topological(tuple(roots)) if node.op is Op.SYMBOL]
+    return symbols_among(topological(tuple(roots)))
+
+
+def symbols_among(nodes: Iterable[Term]) -> tuple[Term, ...]:
+    """The symbols among the nodes, as `free_symbols` orders them."""
+    found = [node for node in nodes if node.op is Op.SYMBOL]
     names: dict[str, Term] = {}
     groups: dict[str, int] = {}
     for symbol in found:
@@ -889,19 +921,19 @@ def rename_bound(search: Term, name: str) -> Term:
 
 def rebuild(node: Term, args: tuple[Term, ...]) -> Term:
     """The same operation on other arguments, through the simplifying constructors."""
-    if all(new is old for new, old in zip(args, node.args, strict=True)):
+    if len(args) == len(node.args) and all(map(operator.is_, args, node.args)):
         return node
     match node.op:
+        case Op.NOT:
+            return ~cast("Bool", args[0])
+        case Op.AND:
+            return all_of(*cast("tuple[Bool, ...]", args))
         case op if op in _FOLD:
             return _arith(op, cast("Int", args[0]), cast("Int", args[1]))
         case Op.EQ | Op.LT | Op.LE if isinstance(args[0], Int):
             return _compare(node.op, args[0], cast("Int", args[1]))
         case Op.EQ if isinstance(args[0], Bool | Enum):
             return args[0] == args[1]
-        case Op.NOT:
-            return ~cast("Bool", args[0])
-        case Op.AND:
-            return all_of(*cast("tuple[Bool, ...]", args))
         case Op.OR:
             return any_of(*cast("tuple[Bool, ...]", args))
         case Op.ITE:

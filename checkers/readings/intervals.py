@@ -82,13 +82,8 @@ class Ranges:
 
     def __init__(self, box: Mapping[str, Interval]) -> None:
         """Nothing is computed before it is asked for."""
-        self._box = box
+        self.box = box
         self._found: dict[Term, _Ends] = {}
-
-    def of(self, term: Int) -> Interval:
-        """The range of the term."""
-        lo, hi = self.ends(term)
-        return Interval(_closed(lo), _closed(hi))
 
     def ends(self, term: Int) -> tuple[float, float]:
         """The ends of the range, exact integers or infinite."""
@@ -105,7 +100,7 @@ class Ranges:
             if needed:
                 stack.extend(needed)
             else:
-                self._found[node] = _range(node, self._found, self._box)
+                self._found[node] = _range(node, self._found, self.box)
                 stack.pop()
 
 
@@ -113,17 +108,19 @@ def prune(
     roots: Sequence[Term],
     box: Mapping[str, Interval] | None = None,
     given: Sequence[Bool] = (),
+    nodes: Sequence[Term] | None = None,
 ) -> tuple[Term, ...]:
     """The roots without what the box decides: comparisons, minima, choices and fixed values.
 
-    Equal to the original on every state of the box that meets the conditions given.
+    Equal to the original on every state of the box that meets the conditions given. `nodes` are all
+    below the roots, arguments before users, where that is known.
     """
     found: dict[Term, _Ends] = {}
     done: dict[Term, Term] = _facts(given)
-    for node in topological(tuple(roots)):
+    for node in topological(tuple(roots)) if nodes is None else nodes:
         if node in done:
             continue
-        new = _settle(rebuild(node, tuple(done[arg] for arg in node.args)), found)
+        new = _settle(rebuild(node, tuple([done[arg] for arg in node.args])), found)
         if isinstance(new, Int) and new not in found:
             found[new] = _range(new, found, box or {})
             new = _fixed(new, found)
@@ -151,6 +148,9 @@ def _opened(interval: Interval) -> _Ends:
 
 
 def _range(node: Int, found: Mapping[Term, _Ends], box: Mapping[str, Interval]) -> _Ends:
+    if (rule := _RULES.get(node.op)) is not None:
+        one, two = node.args
+        return rule(found[one], found[two])
     match node.op:
         case Op.CONST:
             value = cast("int", node.value)
@@ -164,9 +164,6 @@ def _range(node: Int, found: Mapping[Term, _Ends], box: Mapping[str, Interval]) 
             last = min(found[node.args[0]][1], cast("int", node.value))
             hits = [(1, last)] if last >= 1 else []
             return _hull((*hits, found[node.args[3]]))
-        case op if op in _RULES:
-            one, two = node.args
-            return _RULES[op](found[one], found[two])
         case _:
             raise ModelError(f"no interval rule for {node.op}")
 
@@ -211,6 +208,12 @@ def _add(one: _Ends, two: _Ends) -> _Ends:
     return _plus(one[0], two[0]), _plus(one[1], two[1])
 
 
+def _multiply(one: _Ends, two: _Ends) -> _Ends:
+    if one[0] >= 0 and two[0] >= 0:
+        return _times(one[0], two[0]), _times(one[1], two[1])
+    return _corners(_times, one, two)
+
+
 def _floor_div(value: _Ends, divisor: _Ends) -> _Ends:
     return _corners(_quotient, value, divisor)
 
@@ -241,6 +244,8 @@ def _total(positive: Callable[[_Ends, _Ends], _Ends], mirror: int, at_zero: int)
     """
 
     def rule(value: _Ends, divisor: _Ends) -> _Ends:
+        if divisor[0] > 0:
+            return positive(value, divisor)
         parts: list[_Ends] = []
         if divisor[0] <= 0 <= divisor[1]:
             parts.append(value if at_zero else (0, 0))
@@ -257,7 +262,7 @@ def _total(positive: Callable[[_Ends, _Ends], _Ends], mirror: int, at_zero: int)
 _RULES: dict[Op, _Rule] = {
     Op.ADD: _add,
     Op.SUB: lambda one, two: _add(one, _negated(two)),
-    Op.MUL: lambda one, two: _corners(_times, one, two),
+    Op.MUL: _multiply,
     Op.MIN: lambda one, two: (min(one[0], two[0]), min(one[1], two[1])),
     Op.MAX: lambda one, two: (max(one[0], two[0]), max(one[1], two[1])),
     Op.FLOOR_DIV: _total(_floor_div, mirror=1, at_zero=0),

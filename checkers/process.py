@@ -1,4 +1,4 @@
-"""What every process of ours needs before it touches terms; light, as the command line starts so."""
+"""What a process needs before it touches terms; light, as the command line starts with it."""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from routeproof.spec import floats
 from routeproof.spec.derivation import Digests
 from routeproof.spec.interpret import evaluate
 from routeproof.spec.obligation import Claim
@@ -26,6 +27,7 @@ from routeproof.spec.terms import (
     Int,
     Op,
     Term,
+    Width,
     all_of,
     any_of,
     boolean,
@@ -303,7 +305,9 @@ def _checked(function: Callable[..., Any], one: Column, two: Column) -> Column:
 
 
 def _to_float(one: Column, node: Term) -> Column:
-    require(one.dtype != object, "an integer beyond 64 bits becomes a float")
+    if one.dtype == object:  # beyond 64 bits: rounded once, by the language's own rule
+        width = cast("Width", node.sort)
+        one = np.frompyfunc(lambda value: floats.from_integer(value, width), 1, 1)(one)
     return one.astype(_dtype(node))
 
 

@@ -162,7 +162,7 @@ def _loop(name: str, title: str, *fields: str) -> Obligation:
             sizes.append(_open(step, f"{step.backend}.{place}"))
         results = {
             backend: [_result(one.wanted, f"{backend}.{place}") for place, one in enumerate(row)]
-            for backend, row in states(_BOUNDS).items()
+            for backend, row in states(_BOUNDS, _buffers).items()
         }
         model, restated = leaves(accumulated(_BOUNDS, sizes).output), aggregated(_BOUNDS, results)
         return Claim(

@@ -17,7 +17,7 @@ from routeproof.models.ort.gqa.preparation import PreparationLayout
 from routeproof.models.ort.gqa.problem import AGGREGATE_BACKEND, STATUS, BoundsInput, Problem
 from routeproof.models.ort.gqa.sizing import Sizing
 from routeproof.spec.obligation import Claim, Obligation, obligation
-from routeproof.spec.recipe import SIZE_MAX, Checks
+from routeproof.spec.recipe import Checks
 from routeproof.spec.records import leaves, symbols
 from routeproof.spec.terms import (
     FALSE,
@@ -84,7 +84,7 @@ def _status(backend: str, place: int) -> Obligation:
             (state.refused, "unavailable"),
             (too_large(_total(prepared, state)), "overflow"),
         )
-        # Beyond the upfront checks no state counts; the other backends hold without this.
+        # What fails upfront is decided without any state; the others hold there too.
         fallback = backend in ("memory_efficient", "unfused")
         return Claim(
             {"sized": step.reached == state.wanted, "status": step.bound.status == status},
@@ -137,8 +137,7 @@ def flash_buffers() -> Claim:
 
 def _result(wanted: Bool, name: str) -> Result:
     """A state's result, left open."""
-    bytes_ = symbol_int(f"{name}.bytes", IntDomain(0, SIZE_MAX))
-    return Result(wanted, symbol_enum(f"{name}.status", STATUS), bytes_)
+    return Result(wanted, symbol_enum(f"{name}.status", STATUS), symbol_int(f"{name}.bytes"))
 
 
 def _open(step: Step, name: str) -> Step:

@@ -4,7 +4,8 @@
     PYTHONPATH=tests python -m mutation.run 'xqa-*' --results F   some, kept in F for later
     PYTHONPATH=tests python -m mutation.run --results F --write   the rest, then docs/mutation.md
 
-A change is caught when `check` exits with 1; one that only leaves something unknown (3) is not.
+A change is caught when `check` exits with 1, in whichever stage (see `stages.py`); one that only
+leaves something unknown (3) is not.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import click
 
 from .changes import CHANGES, Change
 from .results import Caught, caught, line, load, page, save
+from .stages import stages
 from .tree import ROOT, MutationError, changed, check, differences, evaluate, original
 
 _UNCHANGED = "(unchanged)"
@@ -29,7 +31,7 @@ def _unchanged(tree: Path, jobs: int, timeout: int) -> Caught:
     """Check the original: were it to fail, a failing change would say nothing."""
     started = time.monotonic()
     report = check(tree, jobs=jobs, timeout=timeout)
-    plain = caught(_UNCHANGED, report, (), time.monotonic() - started)
+    plain = caught(_UNCHANGED, [report], (), time.monotonic() - started)
     if plain.surprises:
         raise MutationError(f"the unchanged model fails: {plain.surprises}")
     return plain
@@ -44,8 +46,12 @@ def _try(tree: Path, change: Change, jobs: int, timeout: int) -> Caught:
         differs = differences(before, after)
         if not differs:
             raise MutationError(f"{change.name}: the state does not tell the change")
-        report = check(copy, jobs=jobs, timeout=timeout)
-    return caught(change.name, report, differs, time.monotonic() - started)
+        reports = []
+        for patterns in stages(change):
+            reports.append(check(copy, patterns, jobs=jobs, timeout=timeout))
+            if reports[-1]["summary"]["exit_status"] == 1:
+                break
+    return caught(change.name, reports, differs, time.monotonic() - started)
 
 
 def _run(

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from mutation.changes import CHANGES, Change
 from mutation.results import caught
+from mutation.stages import CONFORMS, kind_of, stages
 from mutation.states import at
 from mutation.tree import (
     ROOT,
@@ -22,10 +23,15 @@ from mutation.tree import (
     original,
 )
 
+from routeproof.checkers.registry import load_obligations, select_obligations
+
 _QUICK = {
     "unfused-scores-width": "ort.gqa.absolute.unfused.qk",
     "classifier-prompt-on-gpu": "ort.gqa.phase.gpu-total-is-never-a-prompt",
     "ladder-cudnn-before-xqa": "ort.gqa.ladder.newest.xqa",
+    # A bound that only grows keeps every promise of its own.
+    "bounds-fast-decode-window": "ort.gqa.bound.tight.flash-fast-decode.chunk.local-window",
+    "bounds-persistent-bytes": "ort.gqa.bound.restated.persistent",
 }
 
 
@@ -65,9 +71,24 @@ def test_caught(name, obligation, tree):
     """`check` exits with 1 on the changed model, for the one obligation, and with 0 before."""
     assert check(tree, [obligation])["summary"]["exit_status"] == 0
     with changed(tree, named(name)) as copy:
-        found = caught(name, check(copy, [obligation]), (), 0.0)
+        found = caught(name, [check(copy, [obligation])], (), 0.0)
     assert found.exit_status == 1
     assert found.surprises == {obligation.split(".")[2]: [obligation]}
+
+
+def test_the_stages_are_all_obligations_about_the_model():
+    """Nothing is left out for good, and the rows of the real code come last."""
+    known = load_obligations()
+    expected = {name for name in known if name.startswith("ort.gqa.")}
+    for change in CHANGES:
+        near, others, rows = stages(change)
+        asked = [
+            {one.id for one in select_obligations(known, patterns)}
+            for patterns in (near, others, rows)
+        ]
+        assert asked[0]
+        assert asked[1] | asked[2] == expected
+        assert not {name for name in asked[0] | asked[1] if kind_of(name) == CONFORMS}
 
 
 def test_old_text_has_to_occur_once():

@@ -12,8 +12,9 @@ import numpy as np
 
 from routeproof.spec.terms import Bool, Enum, Int, any_of
 
+ROUTES = ("mea", "unfused", "flash", "flash-fast-decode", "xqa")
 _FIRST = {"prompt": None, "first": True, "single": True, "chunk": False, "decode": False}
-_ROUTES = ("xqa", "cudnn", "flash", "flash_fast_decode", "memory_efficient", "unfused")
+_MEMBERS = ("xqa", "cudnn", "flash", "flash_fast_decode", "memory_efficient", "unfused")
 _TOKENS = (1, 2, 3, 17, 63, 64, 65, 100, 128, 129, 500, 2048)
 _CAPACITY = (1, 2, 16, 63, 64, 65, 255, 256, 257, 1000, 4096, 8192, 16_320, 32_768, 65_536)
 _LONG = (64, 257, 1000, 4096, 8192, 16_320, 16_384, 24_576, 32_768, 65_536)
@@ -143,7 +144,7 @@ def draw(case, count, rng, *, far=False, idle=False):
         **{
             f"bound.reachable_backends.{member}": often(1.0 if member == case.member else 0.15)
             & (member != "cudnn")
-            for member in _ROUTES
+            for member in _MEMBERS
         },
         "bound.device_major": pick(8, 9, 10),
         "bound.device_minor": pick(0, 6, 9),

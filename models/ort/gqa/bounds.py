@@ -8,6 +8,7 @@ graph adapter around it (declared envelope, preserved past) is not part of this 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -53,6 +54,7 @@ __all__ = [
     "RouteBound",
     "State",
     "Step",
+    "accumulated",
     "aggregate",
     "decode_state",
     "flash_bound",
@@ -264,6 +266,11 @@ class Aggregate:
 
 def aggregate(bounds: BoundsProblem) -> Aggregate:
     """The bound (bytes) with its status, and the routes that it covers."""
+    return accumulated(bounds, steps(bounds))
+
+
+def accumulated(bounds: BoundsProblem, sizes: Sequence[Step]) -> Aggregate:
+    """What the aggregate makes of the steps, in their order."""
     reachable = bounds.reachable_backends
     checks = Checks(STATUS)
     checks.require(_valid(bounds), "invalid_argument")
@@ -278,7 +285,7 @@ def aggregate(bounds: BoundsProblem) -> Aggregate:
 
     started, total = checks.ok, ZERO
     sized = dict.fromkeys(AGGREGATE_BACKEND.members, FALSE)
-    for step in steps(bounds):
+    for step in sizes:
         checks.include(step.bound.checks, when=step.reached)
         counted = all_of(step.reached, checks.ok)
         total = maximum(total, ite(counted, step.bound.layout.total_workspace_bytes, 0))

@@ -17,7 +17,7 @@ from routeproof.spec.terms import align_up
 from .envelopes import Admitted, admitted
 from .sources import FUNCTION_SOURCES
 
-__all__ = ["LINEAR", "SEPARATE", "WINDOWED"]
+__all__ = ["LINEAR", "SEPARATE", "WINDOWED", "short_name"]
 
 _SOURCE = FUNCTION_SOURCES["bounds"]
 _PHASES = {
@@ -64,14 +64,15 @@ def _claim(state: Admitted) -> Claim:
     )
 
 
-def _name(route: str) -> str:
+def short_name(route: str) -> str:
+    """A route as ids spell it."""
     return route.replace("_", "-").replace("memory-efficient", "mea")
 
 
 def _linear(route: str, phase: str) -> Obligation:
     @obligation(
-        f"ort.gqa.bound.{_name(route)}.{phase}",
-        f"{_name(route)}, {_WORDS[phase]}: within the bound",
+        f"ort.gqa.bound.{short_name(route)}.{phase}",
+        f"{short_name(route)}, {_WORDS[phase]}: within the bound",
         source=_SOURCE,
     )
     def statement() -> Claim:
@@ -92,16 +93,20 @@ def _fast_decode(phase: str, *, window: bool) -> Obligation:
     return statement
 
 
-def _windowed(route: str, phase: str, *, packed: bool) -> Obligation:
+def _windowed(route: str, phase: str, *, packed: bool, one_token: bool = False) -> Obligation:
     mode = "packed" if packed else "unpacked"
 
     @obligation(
-        f"ort.gqa.bound.{_name(route)}.{phase}.windowed.{mode}",
-        f"{_name(route)}, windowed {mode} cache, {_WORDS[phase]}: within the bound",
+        f"ort.gqa.bound.{short_name(route)}.{phase}.windowed.{mode}"
+        f"{'.one-token-bound' if one_token else ''}",
+        f"{short_name(route)}, windowed {mode} cache, {_WORDS[phase]}: within the bound"
+        f"{' for a query of one token' if one_token else ''}",
         source=_SOURCE,
     )
     def statement() -> Claim:
-        return _claim(admitted(route, phase, windowed=True, packed=packed))
+        return _claim(
+            admitted(route, phase, windowed=True, packed=packed, one_token_bound=one_token)
+        )
 
     return statement
 
@@ -114,6 +119,12 @@ WINDOWED = tuple(
     _windowed(route, phase, packed=packed)
     for route, phases in _PHASES.items()
     for phase in (*phases, "single")
+    for packed in (False, True)
+)
+# Of a prompt of one token the bound stages nothing, unlike of a longer one.
+ONE_TOKEN = tuple(
+    _windowed(route, "single", packed=packed, one_token=True)
+    for route in _PHASES
     for packed in (False, True)
 )
 
@@ -137,8 +148,9 @@ XQA = tuple(_xqa(size, windowed=windowed) for windowed in (False, True) for size
 
 def _separate(route: str, phase: str) -> Obligation:
     @obligation(
-        f"ort.gqa.bound.{_name(route)}.{phase}.separate-past",
-        f"{_name(route)}, preserved past, {_WORDS[phase]}: within the bound plus the past, padded",
+        f"ort.gqa.bound.{short_name(route)}.{phase}.separate-past",
+        f"{short_name(route)}, preserved past, {_WORDS[phase]}: "
+        "within the bound plus the past, padded",
         source=_SOURCE,
         note="The adapter adds the past tensor on top of the routes' maximum.",
     )

@@ -102,12 +102,14 @@ def admitted(  # noqa: PLR0913 - what tells one obligation from another
     packed: bool | None = None,
     local_window: bool | None = None,
     head_size: int | None = None,
+    one_token_bound: bool = False,
 ) -> Admitted:
     """An admitted invocation of a route (`flash_fast_decode` included) in a phase.
 
     The phases: `first`, a first prompt; `single`, one of a single token; `chunk`, several tokens
     with past; `decode`, one with past; `prompt`, of either kind, for routes that need the same in
-    both.
+    both. A bound of several tokens sizes a windowed prompt with staging, one of a single token
+    (`one_token_bound`) without: each is an obligation by itself.
     """
     fast, backend = route == "flash_fast_decode", route.removesuffix("_fast_decode")
     envelope = _envelope(windowed, packed, local_window)
@@ -152,7 +154,7 @@ def admitted(  # noqa: PLR0913 - what tells one obligation from another
             **_inside(envelope, problem, kv_length),
             **({"a local window": envelope.local_window_size >= 1} if local_window else {}),
             **({"packed rows": envelope.kv_cache_bit_width.is_in(4, 8)} if packed else {}),
-            **_permitted(route, phase, envelope, problem),
+            **_permitted(route, phase, envelope, problem, one_token_bound=one_token_bound),
         },
     )
 
@@ -185,7 +187,7 @@ def _inside(envelope: BoundsProblem, problem: Problem, kv_length: Int) -> dict[s
 
 
 def _permitted(
-    route: str, phase: str, envelope: BoundsProblem, problem: Problem
+    route: str, phase: str, envelope: BoundsProblem, problem: Problem, *, one_token_bound: bool
 ) -> dict[str, Bool]:
     """The policy lets the route run in the phase, and the route serves the invocation."""
     k, v = envelope.k_quantization, envelope.v_quantization
@@ -196,7 +198,9 @@ def _permitted(
         found["prompts are reachable"] = envelope.prompt_reachable
     elif route not in ("xqa", "flash_fast_decode"):  # sized whatever the phases
         found["decode is reachable"] = envelope.decode_reachable
-    if phase == "single":
+    if one_token_bound:
+        found["the bound admits one token"] = envelope.sequence_length_bound == 1
+    elif phase == "single":
         found["the bound admits several tokens"] = envelope.sequence_length_bound >= 2
     if phase == "chunk" or (windowed and phase in ("first", "prompt")):
         found["several tokens"] = problem.sequence_length >= 2

@@ -6,18 +6,20 @@ bounds are elements. The adapter around it (declared envelope, preserved past) i
 
 The aggregate sizes one state after another and stops at the first that fails. Restated without the
 loop: a state is sized when it is asked for, is ok, and no state before it is asked for and fails.
+What a state needs and what is made of the results are stated apart, so that each is proved by
+itself; how preparation is sized, and when it fails, is stated in `restated_preparation`. The bytes
+of Flash's buffers for a number of splits are an argument, so that they are compared by themselves.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from routeproof.models.ort.gqa.problem import (
     AGGREGATE_BACKEND,
     INT32_MAX,
     PREPROCESS_MODE,
-    BoundsInput,
     BoundsProblem,
     PreparationConfig,
     PreparationInput,
@@ -29,14 +31,9 @@ from routeproof.proofs.ort.gqa.restated_common import (
     first_match,
     too_large,
 )
-from routeproof.proofs.ort.gqa.restated_complete import stacked
 from routeproof.proofs.ort.gqa.restated_fallback import memory_efficient_total, unfused_total
-from routeproof.proofs.ort.gqa.restated_flash import block_n, flash_total
-from routeproof.proofs.ort.gqa.restated_preparation import (
-    effective_capacity,
-    preparation_status,
-    preparation_total,
-)
+from routeproof.proofs.ort.gqa.restated_flash import block_n
+from routeproof.proofs.ort.gqa.restated_preparation import effective_capacity
 from routeproof.proofs.ort.gqa.restated_xqa import (
     accumulator_vector_bytes,
     dynamic_head_sink_bytes,
@@ -44,7 +41,6 @@ from routeproof.proofs.ort.gqa.restated_xqa import (
 )
 from routeproof.spec.terms import (
     FALSE,
-    TRUE,
     Bool,
     Enum,
     Int,
@@ -59,27 +55,27 @@ from routeproof.spec.terms import (
     minimum,
 )
 
-__all__ = [
-    "State",
-    "bounds",
-    "bounds_status",
-    "bounds_total",
-    "fast_decode_states",
-    "flash_states",
-    "largest_head_size",
-    "memory_efficient_states",
-    "persistent_prepack_bytes",
-    "problem_at",
-    "split_ceiling",
-    "unfused_states",
-    "xqa_ceiling",
-    "xqa_states",
-]
+Buffers = Callable[[Problem, Int], Int]
+
+__all__ = ["Buffers", "Result", "State", "aggregated", "is_accepted", "states"]
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One state of one route: whether it is asked for, its status, and its bytes when ok."""
+    """One state of one route: whether it is asked for, its preparation, its backend's bytes.
+
+    `refused` is what the backend does not serve, once preparation is ok.
+    """
+
+    wanted: Bool
+    preparation: PreparationInput
+    backend_bytes: Int
+    refused: Bool = FALSE
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What came of a state: its status, and its bytes when that is ok."""
 
     wanted: Bool
     status: Enum
@@ -131,28 +127,16 @@ def phases(bounds: BoundsProblem, head_size: Int) -> tuple[tuple[Bool, Problem],
     )
 
 
-def prepared(problem: Problem, mode: str, fast_decode: Bool = FALSE) -> PreparationInput:
+def prepared(problem: Problem, mode: str, *, fast: bool = False) -> PreparationInput:
     """What preparation is asked for the route."""
-    return PreparationInput(problem, PreparationConfig(PREPROCESS_MODE[mode], fast_decode))
-
-
-def state(wanted: Bool, inp: PreparationInput, backend: Int, unavailable: Bool = FALSE) -> State:
-    """Preparation first, then what the backend refuses, then the total; `backend` in bytes."""
-    preparation = preparation_status(inp)
-    total = stacked(preparation_total(inp), backend)
-    status = first_match(
-        (preparation != "ok", preparation),
-        (unavailable, "unavailable"),
-        (too_large(total), "overflow"),
-    )
-    return State(wanted, status, total)
+    return PreparationInput(problem, PreparationConfig(PREPROCESS_MODE[mode], boolean(fast)))
 
 
 def memory_efficient_states(bounds: BoundsProblem) -> tuple[State, ...]:
     """MEA at each phase, head size at most 1,024."""
     reachable = bounds.reachable_backends.has("memory_efficient")
     return tuple(
-        state(
+        State(
             reachable & wanted,
             prepared(p, "memory_efficient"),
             memory_efficient_total(p, effective_capacity(p)),
@@ -166,7 +150,7 @@ def unfused_states(bounds: BoundsProblem) -> tuple[State, ...]:
     """Unfused at each phase, any head size."""
     reachable = bounds.reachable_backends.has("unfused")
     return tuple(
-        state(
+        State(
             reachable & wanted,
             prepared(p, "unfused"),
             unfused_total(p, effective_capacity(p)),
@@ -182,29 +166,29 @@ def split_ceiling(bounds: BoundsProblem, head_size: Int, kv_length: Int) -> Int:
     return minimum(128, bounds.multi_processor_count, blocks)
 
 
-def flash_states(bounds: BoundsProblem) -> tuple[State, ...]:
+def flash_states(bounds: BoundsProblem, buffers: Buffers) -> tuple[State, ...]:
     """Flash, not fast decode, at each phase, head size at most 256."""
     reachable = bounds.reachable_backends.has("flash")
     head_size = largest_head_size(bounds, 256)
     return tuple(
-        state(
+        State(
             reachable & wanted,
             prepared(p, "flash"),
-            flash_total(p, split_ceiling(bounds, head_size, effective_capacity(p))),
+            buffers(p, split_ceiling(bounds, head_size, effective_capacity(p))),
         )
         for wanted, p in phases(bounds, head_size)
     )
 
 
-def fast_decode_states(bounds: BoundsProblem) -> tuple[State, ...]:
+def fast_decode_states(bounds: BoundsProblem, buffers: Buffers) -> tuple[State, ...]:
     """Fast decode, once: the longest query, not a first prompt, whatever phase is reachable."""
     b, head_size = bounds, largest_head_size(bounds, 256)
     capacity, window = b.present_kv_cache_capacity_bound, b.local_window_size
     kv_length = ite(window > 0, minimum(capacity, window), capacity)
     p = problem_at(b, head_size, b.sequence_length_bound, first=False)
     wanted = b.reachable_backends.has("flash_fast_decode")
-    backend = flash_total(p, split_ceiling(b, head_size, kv_length))
-    return (state(wanted, prepared(p, "flash", TRUE), backend),)
+    need = buffers(p, split_ceiling(b, head_size, kv_length))
+    return (State(wanted, prepared(p, "flash", fast=True), need),)
 
 
 def xqa_ceiling(bounds: BoundsProblem, problem: Problem) -> Int:
@@ -228,7 +212,7 @@ def xqa_states(bounds: BoundsProblem) -> tuple[State, ...]:
     reachable, one = b.reachable_backends.has("xqa"), integer(1)
     shapes = [problem_at(b, integer(head_size), one, first=False) for head_size in (64, 128, 256)]
     return tuple(
-        state(
+        State(
             reachable & (p.head_size <= b.head_size_bound),
             prepared(p, "xqa"),
             xqa_ceiling(b, p),
@@ -237,13 +221,13 @@ def xqa_states(bounds: BoundsProblem) -> tuple[State, ...]:
     )
 
 
-def states(bounds: BoundsProblem) -> dict[str, tuple[State, ...]]:
+def states(bounds: BoundsProblem, buffers: Buffers) -> dict[str, tuple[State, ...]]:
     """By backend, in the order in which the aggregate sizes them."""
     return {
         "memory_efficient": memory_efficient_states(bounds),
         "unfused": unfused_states(bounds),
-        "flash": flash_states(bounds),
-        "flash_fast_decode": fast_decode_states(bounds),
+        "flash": flash_states(bounds, buffers),
+        "flash_fast_decode": fast_decode_states(bounds, buffers),
         "xqa": xqa_states(bounds),
     }
 
@@ -290,57 +274,45 @@ def xqa_has_no_head_size(bounds: BoundsProblem) -> Bool:
     return bounds.reachable_backends.has("xqa") & (bounds.head_size_bound < 64)
 
 
-def bounds_status(bounds: BoundsProblem) -> Enum:
+def aggregated_status(bounds: BoundsProblem, results: Sequence[Result]) -> Enum:
     """The status of the whole aggregate."""
     b = bounds
-    failing = [(one.fails, one.status) for route in states(b).values() for one in route]
     return first_match(
         (is_invalid(b), "invalid_argument"),
         (b.reachable_backends.has("cudnn"), "unavailable"),
         (too_large(persistent_prepack_bytes(b)), "overflow"),
         (~any_of(*b.reachable_backends.present.values()), "unavailable"),
         (xqa_has_no_head_size(b), "unavailable"),
-        *failing,
+        *((one.fails, one.status) for one in results),
     )
 
 
-def sized(bounds: BoundsProblem, routes: Sequence[Sequence[State]]) -> list[list[Bool]]:
-    """For each state of each route: it is sized, for nothing before it fails."""
-    accepted, before, result = is_accepted(bounds), list[Bool](), list[list[Bool]]()
-    for route in routes:
-        result.append([])
-        for one in route:
-            stopped = any_of(*before)
-            result[-1].append(all_of(accepted, one.wanted, ~one.fails, ~stopped))
-            before.append(one.fails)
-    return result
+def sized(bounds: BoundsProblem, results: Sequence[Result], place: int) -> Bool:
+    """The state at a place in the order is sized: asked for, ok, and none before it fails."""
+    one, before = results[place], results[:place]
+    stopped = any_of(*(earlier.fails for earlier in before))
+    return all_of(is_accepted(bounds), one.wanted, ~one.fails, ~stopped)
 
 
-def bounds_total(bounds: BoundsProblem) -> Int:
-    """Bytes of the largest state that is sized, whatever the status; 0 when none is."""
-    routes = [*states(bounds).values()]
-    flags = sized(bounds, routes)
-    pairs = [
-        pair
-        for row, route in zip(flags, routes, strict=True)
-        for pair in zip(row, route, strict=True)
-    ]
-    return maximum(0, *(ite(flag, one.total, 0) for flag, one in pairs))
+def aggregated(bounds: BoundsProblem, by_backend: Mapping[str, Sequence[Result]]) -> Fields:
+    """Every output field; what was accumulated before a failure is kept.
 
-
-def bounds(inp: BoundsInput) -> Fields:
-    """Every output field; what was accumulated before a failure is kept."""
-    b = inp.bounds
-    by_backend = states(b)
-    flags = dict(zip(by_backend, sized(b, [*by_backend.values()]), strict=True))
-    prepack, accepted = persistent_prepack_bytes(b), is_accepted(b)
+    The total is that of the largest state that is sized, whatever the status; 0 when none is.
+    """
+    results = [one for route in by_backend.values() for one in route]
+    backends = [name for name, route in by_backend.items() for _ in route]
+    flags = [sized(bounds, results, place) for place in range(len(results))]
+    prepack, accepted = persistent_prepack_bytes(bounds), is_accepted(bounds)
+    bytes_ = (ite(flag, one.total, 0) for flag, one in zip(flags, results, strict=True))
     return {
-        "status": bounds_status(b),
-        "total_workspace_bytes": bounds_total(b),
+        "status": aggregated_status(bounds, results),
+        "total_workspace_bytes": maximum(0, *bytes_),
         "persistent_prepack_bytes": ite(accepted, prepack, 0),
         "initialization_scratch_bytes": ite(accepted, prepack // 2, 0),
         **{
-            f"sized_backends.{name}": any_of(*flags.get(name, []))
+            f"sized_backends.{name}": any_of(
+                *(flag for flag, backend in zip(flags, backends, strict=True) if backend == name)
+            )
             for name in AGGREGATE_BACKEND.members
         },
     }

@@ -9,41 +9,27 @@ three are fixed, so that a person reads the counterexample at a glance.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
 
 from routeproof.models.ort.gqa import bounds as level1
-from routeproof.models.ort.gqa import complete, flash, memory_efficient, xqa
+from routeproof.models.ort.gqa import flash, memory_efficient, xqa
 from routeproof.models.ort.gqa.capabilities import xqa_has_head_size
-from routeproof.models.ort.gqa.complete import CompleteLayout
 from routeproof.models.ort.gqa.flash import FlashLayout
 from routeproof.models.ort.gqa.preparation import cache_row_bytes, effective_capacity
 from routeproof.models.ort.gqa.problem import (
-    AGGREGATE_BACKEND,
-    BACKEND,
     HEAD_SINK_STORAGE,
     KV_TYPE,
-    PREPROCESS_MODE,
     QUANTIZATION,
-    BoundsProblem,
-    CompleteRoute,
     FlashConfig,
-    PreparationConfig,
-    Problem,
-    UnfusedConfig,
     XqaConfig,
 )
-from routeproof.models.ort.gqa.sizing import Sizing
 from routeproof.models.ort.gqa.xqa import XqaLayout
 from routeproof.spec.obligation import Claim, obligation
-from routeproof.spec.records import EnumSet
 from routeproof.spec.terms import (
     FALSE,
     TRUE,
     Bool,
     Int,
     IntDomain,
-    Term,
     align_up,
     boolean,
     implies,
@@ -52,79 +38,17 @@ from routeproof.spec.terms import (
     symbol_int,
 )
 
+from .plain import KV, backends, decode, need, plain_bounds
 from .sources import FUNCTION_SOURCES
 
 _SOURCE = FUNCTION_SOURCES["bounds"]
-_KV = 256 * symbol_int("kv_blocks", IntDomain(1, 128))
-"""Tokens in whole blocks: those of Flash for head size 64 and the cache tiles of XQA."""
-
-
-def _bounds(**changes: Term | EnumSet) -> BoundsProblem:
-    """An envelope of one request, head and token, fp16, on 108 multiprocessors; Flash decodes."""
-    one = integer(1)
-    plain = BoundsProblem(
-        qkv_element_size=integer(2),
-        cache_element_size=integer(2),
-        batch_size_bound=one,
-        sequence_length_bound=one,
-        num_heads=one,
-        kv_num_heads=one,
-        head_size_bound=integer(64),
-        present_kv_cache_capacity_bound=one,
-        kv_cache_bit_width=integer(0),
-        k_quantization=QUANTIZATION["none"],
-        v_quantization=QUANTIZATION["none"],
-        is_windowed_kv_cache=FALSE,
-        do_rotary=FALSE,
-        is_packed_qkv=FALSE,
-        use_qk_norm=FALSE,
-        prompt_reachable=FALSE,
-        decode_reachable=TRUE,
-        reachable_backends=_backends("flash"),
-        device_major=integer(8),
-        device_minor=integer(0),
-        multi_processor_count=integer(108),
-        is_bf16=FALSE,
-        xqa_kv_type=KV_TYPE["none"],
-        xqa_head_sink_storage=HEAD_SINK_STORAGE["none"],
-        head_sink_may_be_prepacked=FALSE,
-        local_window_size=integer(-1),
-    )
-    given: dict[str, Any] = changes
-    return replace(plain, **given)
-
-
-def _backends(*names: str) -> EnumSet:
-    return EnumSet(AGGREGATE_BACKEND, {n: boolean(n in names) for n in AGGREGATE_BACKEND.members})
-
-
-def _decode(bounds: BoundsProblem, **changes: Term) -> Problem:
-    """One token after the first prompt, every size at its bound but those that change."""
-    corner = level1.problem_at(bounds, level1.decode_state(), bounds.head_size_bound)
-    given: dict[str, Any] = changes
-    return replace(corner, **given)
-
-
-def _need(bounds: BoundsProblem, problem: Problem, route: str) -> Sizing[CompleteLayout]:
-    """The complete recipe of a route, its KV length the whole capacity."""
-    length, device = effective_capacity(problem), bounds.multi_processor_count
-    major, minor, bf16 = bounds.device_major, bounds.device_minor, bounds.is_bf16
-    kv_type, sink = bounds.xqa_kv_type, bounds.xqa_head_sink_storage
-    config = CompleteRoute(
-        BACKEND[route],
-        PreparationConfig(PREPROCESS_MODE[route], FALSE),
-        XqaConfig(major, minor, device, kv_type, sink, bf16),
-        FlashConfig(length, bounds.local_window_size, device, FALSE),
-        UnfusedConfig(length),
-    )
-    return complete.layout(problem, config)
 
 
 def _flash(
     sequence_length: Int, kv_length: Int, heads: int = 1, *, fast: bool = False
 ) -> FlashLayout:
     """Flash's layout for one request with one KV head of size 64, on 108 multiprocessors."""
-    problem = _decode(_bounds(), sequence_length=sequence_length, num_heads=integer(heads))
+    problem = decode(plain_bounds(), sequence_length=sequence_length, num_heads=integer(heads))
     config = FlashConfig(kv_length, integer(-1), integer(108), boolean(fast))
     return flash.layout(problem, config).layout
 
@@ -157,7 +81,7 @@ def flash_corner() -> Claim:
         symbol_int(name, IntDomain(1, 128))
         for name in ("sequence_length", "longest_sequence_length")
     )
-    shorter, corner = _flash(length, _KV), _flash(longest, _KV)
+    shorter, corner = _flash(length, KV), _flash(longest, KV)
     return _at_most(shorter, corner, {"query within its bound": length <= longest})
 
 
@@ -171,7 +95,7 @@ def flash_corner() -> Claim:
 def flash_monotone() -> Claim:
     """From whole blocks of 256 tokens to one token more."""
     one = integer(1)
-    return _at_most(_flash(one, _KV, 2), _flash(one, _KV + 1, 2), {})
+    return _at_most(_flash(one, KV, 2), _flash(one, KV + 1, 2), {})
 
 
 @obligation(
@@ -184,7 +108,7 @@ def flash_monotone() -> Claim:
 def flash_for_fast_decode() -> Claim:
     """One query token; both lay out their buffers for every query head."""
     one = integer(1)
-    return _at_most(_flash(one, _KV, 8, fast=True), _flash(one, _KV, 8), {})
+    return _at_most(_flash(one, KV, 8, fast=True), _flash(one, KV, 8), {})
 
 
 @obligation(
@@ -213,7 +137,7 @@ def xqa_monotone() -> Claim:
 
 def _xqa(batch_size: Int, device: Int) -> XqaLayout:
     """XQA's layout for one head of size 64."""
-    problem = _decode(_bounds(), batch_size=batch_size, present_kv_cache_capacity=_KV)
+    problem = decode(plain_bounds(), batch_size=batch_size, present_kv_cache_capacity=KV)
     none = KV_TYPE["none"], HEAD_SINK_STORAGE["none"]
     return xqa.layout(problem, XqaConfig(integer(8), integer(0), device, *none, FALSE)).layout
 
@@ -268,12 +192,12 @@ def xqa_largest_head_size() -> Claim:
 def xqa_any_grid() -> Claim:
     """One head of size 64."""
     batch = symbol_int("batch_size", IntDomain(1, 2**31 - 1))
-    bounds = _bounds(batch_size_bound=batch, reachable_backends=_backends("xqa"))
-    need, bound = _need(bounds, _decode(bounds), "xqa"), level1.aggregate(bounds)
+    bounds = plain_bounds(batch_size_bound=batch, reachable_backends=backends("xqa"))
+    recipe, bound = need(bounds, decode(bounds), "xqa"), level1.aggregate(bounds)
     return Claim(
-        need.ok,
+        recipe.ok,
         {"the bound is ok": bound.ok},
-        shows={"recipe status": need.status, "bound status": bound.output.status},
+        shows={"recipe status": recipe.status, "bound status": bound.output.status},
     )
 
 
@@ -290,7 +214,7 @@ def windowed_any_rows() -> Claim:
         symbol_int(name, IntDomain(8, 256, multiple_of=8))
         for name in ("head_size", "head_size_bound")
     )
-    bounds = _bounds(
+    bounds = plain_bounds(
         head_size_bound=bound,
         is_windowed_kv_cache=TRUE,
         cache_element_size=integer(1),
@@ -298,14 +222,14 @@ def windowed_any_rows() -> Claim:
         k_quantization=QUANTIZATION["per_tensor"],
         v_quantization=QUANTIZATION["per_tensor"],
     )
-    problem = _decode(bounds, head_size=head_size)
-    need, aggregate = _need(bounds, problem, "flash"), level1.aggregate(bounds)
+    problem = decode(bounds, head_size=head_size)
+    recipe, aggregate = need(bounds, problem, "flash"), level1.aggregate(bounds)
     return Claim(
-        need.ok,
+        recipe.ok,
         {"the bound is ok": aggregate.ok, "head size within its bound": head_size <= bound},
         shows={
-            "row bytes": need.layout.preparation.cache_row_bytes,
-            "recipe status": need.status,
+            "row bytes": recipe.layout.preparation.cache_row_bytes,
+            "recipe status": recipe.status,
             "bound status": aggregate.output.status,
         },
     )
@@ -316,22 +240,22 @@ def _preserved(*, with_past: bool) -> Claim:
     capacity, past_capacity = (
         symbol_int(name, IntDomain(1, 2**31 - 1)) for name in ("capacity", "past_capacity")
     )
-    bounds = _bounds(
+    bounds = plain_bounds(
         head_size_bound=integer(8),
         present_kv_cache_capacity_bound=capacity,
-        reachable_backends=_backends("memory_efficient"),
+        reachable_backends=backends("memory_efficient"),
     )
-    problem = _decode(
+    problem = decode(
         bounds, requires_separate_past_buffer=TRUE, past_kv_cache_capacity=past_capacity
     )
     past = past_capacity * cache_row_bytes(problem)
-    need, bound = _need(bounds, problem, "memory_efficient"), level1.aggregate(bounds)
-    needed, most = need.layout.total_workspace_bytes, bound.output.total_workspace_bytes
+    recipe, bound = need(bounds, problem, "memory_efficient"), level1.aggregate(bounds)
+    needed, most = recipe.layout.total_workspace_bytes, bound.output.total_workspace_bytes
     return Claim(
         needed <= (past + most if with_past else most),
         {
             "the bound is ok": bound.ok,
-            "the recipe is ok": need.ok,
+            "the recipe is ok": recipe.ok,
             "past within the capacity": past_capacity <= capacity,
         },
         shows={"past bytes": past, "needed bytes": needed, "bound bytes": most},
@@ -374,7 +298,7 @@ def mea_by_kv_length() -> Claim:
     kv_length, capacity = (
         symbol_int(name, IntDomain(1, 2**31 - 1)) for name in ("kv_length", "capacity")
     )
-    problem = _decode(_bounds(), num_heads=integer(2))
+    problem = decode(plain_bounds(), num_heads=integer(2))
     needed, by_length = (
         memory_efficient.layout(problem, tokens).layout.total_backend_bytes
         for tokens in (capacity, kv_length)
@@ -398,8 +322,8 @@ def windowed_by_capacity() -> Claim:
     length, capacity = (
         symbol_int(name, IntDomain(1, 2**31 - 1)) for name in ("sequence_length", "capacity")
     )
-    problem = _decode(
-        _bounds(),
+    problem = decode(
+        plain_bounds(),
         sequence_length=length,
         present_kv_cache_capacity=capacity,
         is_windowed_kv_cache=TRUE,

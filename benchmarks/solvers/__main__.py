@@ -1,4 +1,4 @@
-"""Decide every bound obligation by the portfolio, by z3 and by cvc5, and compare the times."""
+"""Decide every bound obligation by the portfolio, by z3 and by cvc5; compare processor times."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Final
 
 from routeproof.spec.obligation import Obligation
 
+from .asking import Record
 from .compare import Comparison, Settings, bounds, compare
 from .report import HEADER, as_json, row, summary
 
@@ -23,6 +24,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="solvers", description=__doc__)
     parser.add_argument("--seeds", type=_count, default=5, help="per solver [5]")
     parser.add_argument("--limit", type=_seconds, default=20.0, help="seconds per run [20]")
+    parser.add_argument("--jobs", type=_count, default=1, help="solver runs at a time [1]")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="repeat no run found here, append the new ones"
+    )
     parser.add_argument("--ids", nargs="+", default=(), metavar="GLOB", help="only these [all]")
     parser.add_argument("--format", choices=("text", "json"), default="text", help="[text]")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the queries (.smt2) here")
@@ -33,18 +38,21 @@ def main() -> int:
     if options.keep:
         options.keep.mkdir(parents=True, exist_ok=True)
     with nullcontext(options.keep) if options.keep else tempfile.TemporaryDirectory() as folder:
-        settings = Settings(options.seeds, options.limit, Path(folder))
-        return _measured(obligations, settings, as_table=options.format == "text")
+        settings = Settings(options.seeds, options.jobs, Path(folder))
+        record = Record(options.limit, options.resume)
+        return _measured(obligations, settings, record, as_table=options.format == "text")
 
 
-def _measured(obligations: Sequence[Obligation], settings: Settings, *, as_table: bool) -> int:
+def _measured(
+    obligations: Sequence[Obligation], settings: Settings, record: Record, *, as_table: bool
+) -> int:
     """Print rows as they come, and the summary of what there is, be it interrupted or not."""
     done: list[Comparison] = []
     status = 0
     if as_table:
         _say(HEADER)
     try:
-        for one in compare(obligations, settings, _progress):
+        for one in compare(obligations, settings, record, _progress):
             done.append(one)
             if as_table:
                 _say(row(one))
@@ -53,9 +61,10 @@ def _measured(obligations: Sequence[Obligation], settings: Settings, *, as_table
     missing = len(obligations) - len(done)
     if as_table:
         _say("", *([f"interrupted: {missing} not measured"] if missing else []))
-        _say(summary(done, settings.limit))
+        if done:
+            _say(summary(done, record.limit))
     else:
-        _say(as_json(done, settings.limit, missing))
+        _say(as_json(done, record.limit, missing))
     return status or int(any(one.is_contradicted for one in done))
 
 

@@ -1,17 +1,17 @@
-"""One obligation at a time: the portfolio on the built claim, the solvers on the written query.
+"""The solvers on the written queries, then the portfolio on the built claims.
 
-Wall clock on both sides. The portfolio runs in this process, which is warm; building the claim is
-timed apart, and writing the query is not timed at all, since either side is given its input.
+Processor time on both sides. The portfolio runs in this process, which is warm; building the claim
+is timed apart, and writing the query is not timed at all, since either side is given its input.
 """
 
 from __future__ import annotations
 
+import resource
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -21,7 +21,8 @@ from routeproof.checkers.registry import build, load_obligations
 from routeproof.checkers.solver import Options
 from routeproof.spec.obligation import Claim, Obligation, Verdict
 
-from .runs import SOLVERS, Run, run
+from .asking import Record, Tell, ask
+from .runs import SOLVERS, Run
 
 __all__ = ["Comparison", "Settings", "bounds", "compare"]
 
@@ -29,15 +30,13 @@ _BOUNDS: Final = "ort.gqa.bound.*"
 _NO_BOUND: Final = "ort.gqa.bound.status"  # about the bound's own checks
 _REPETITIONS: Final = 5
 
-Tell = Callable[[str], object]
-
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How the solvers are asked: seeds 0, 1, ..., seconds per run, where the queries are kept."""
+    """How the solvers are asked: seeds 0, 1, ..., runs at a time, where the queries are kept."""
 
     seeds: int
-    limit: float
+    jobs: int
     folder: Path
 
 
@@ -59,6 +58,10 @@ class Comparison:
     def unanswered(self, solver: str) -> int:
         """Runs without an answer in time."""
         return sum(not one.answered for one in self.runs[solver])
+
+    def answers(self, solver: str) -> bool:
+        """Whether it answers by the median, which then is not the limit itself."""
+        return 2 * self.unanswered(solver) <= len(self.runs[solver])
 
     @property
     def faster_solver(self) -> float:
@@ -90,34 +93,26 @@ def bounds(patterns: Sequence[str]) -> list[Obligation]:
 
 
 def compare(
-    obligations: Sequence[Obligation], settings: Settings, tell: Tell
+    obligations: Sequence[Obligation], settings: Settings, record: Record, tell: Tell
 ) -> Iterator[Comparison]:
-    """Each obligation in turn; `tell` hears what is under way."""
-    warm = False
-    for at, obligation in enumerate(obligations, 1):
-        tell_step = partial(_tell, tell, f"{at}/{len(obligations)} {obligation.id}")
-        claim, build_seconds = _built(obligation)
-        if not warm:
-            decide_claim(claim, Options())  # the first decision also imports
-            warm = True
-        tell_step("portfolio")
-        decision, seconds = _decided(claim)
-        file = settings.folder / f"{obligation.id}.smt2"
+    """All runs of the solvers, then each obligation in turn; `tell` hears what is under way."""
+    built = [_built(obligation) for obligation in obligations]
+    queries = [settings.folder / f"{obligation.id}.smt2" for obligation in obligations]
+    for obligation, (claim, _), file in zip(obligations, built, queries, strict=True):
         file.write_text(query(claim, obligation.title), encoding="utf-8")
-        runs = _asked(file, settings, tell_step)
-        yield Comparison(
-            obligation.id, decision.verdict, decision.engine, build_seconds, seconds, runs
-        )
-
-
-def _tell(tell: Tell, subject: str, step: str) -> None:
-    tell(f"{subject}: {step}")
+    ask(queries, settings.seeds, settings.jobs, record, tell)
+    decide_claim(built[0][0], Options())  # the first decision also imports
+    for obligation, (claim, seconds), file in zip(obligations, built, queries, strict=True):
+        tell(f"{obligation.id}: portfolio")
+        decision, decided = _decided(claim)
+        runs = {solver: record.runs(file, solver, settings.seeds) for solver in SOLVERS}
+        yield Comparison(obligation.id, decision.verdict, decision.engine, seconds, decided, runs)
 
 
 def _built(obligation: Obligation) -> tuple[Claim, float]:
-    started = time.perf_counter()
+    started = _processor_time()
     claim = build(obligation)
-    seconds = time.perf_counter() - started
+    seconds = _processor_time() - started
     if not isinstance(claim, Claim):
         raise TypeError(f"{obligation.id} is not a claim")
     return claim, seconds
@@ -127,17 +122,13 @@ def _decided(claim: Claim) -> tuple[Decision, float]:
     """The last decision, and the median seconds."""
     taken = []
     for _ in range(_REPETITIONS):
-        started = time.perf_counter()
+        started = _processor_time()
         decision = decide_claim(claim, Options())
-        taken.append(time.perf_counter() - started)
+        taken.append(_processor_time() - started)
     return decision, statistics.median(taken)
 
 
-def _asked(file: Path, settings: Settings, tell: Tell) -> dict[str, list[Run]]:
-    """Every seed of each solver; the two take turns, for equal load."""
-    runs: dict[str, list[Run]] = {solver: [] for solver in SOLVERS}
-    for seed in range(settings.seeds):
-        for solver in SOLVERS:
-            tell(f"{solver}, seed {seed}")
-            runs[solver].append(run(solver, file, seed, settings.limit))
-    return runs
+def _processor_time() -> float:
+    """Seconds so far of this process, all threads, and of the children it waited for."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime

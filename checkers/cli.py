@@ -347,9 +347,9 @@ def certify_command(path: Path, files: tuple[Path, ...], timeout: float) -> int:
     routeproof check --output report.json
     routeproof certify report.json
 
-    Derivations are followed step by step, other proofs are asked again in another encoding,
-    counterexamples are executed. Exit status 0 if all are confirmed, 1 if one is refused, 3 if
-    one is left to the solver's word.
+    Derivations are followed step by step, enumerations and recorded rows repeated, other proofs
+    and tables asked again in another encoding, counterexamples executed. Exit status 0 if all are
+    confirmed, 1 if one is refused, 3 if one is left to the solver's word.
     """  # noqa: D301 - click reads the control character
     from .certifying import run_certify
 

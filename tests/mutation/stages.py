@@ -22,7 +22,7 @@ _GUARDS = ("ort.gqa.ladder.*", "ort.gqa.absolute.eligibility")
 _NEAR = {
     "bounds.py": _BOUND,
     "split.py": _BOUND,
-    "capabilities.py": _BOUND,
+    "capabilities.py": (*_BOUND, *_GUARDS),
     "classifier.py": ("ort.gqa.phase.*", "ort.gqa.absolute.classifier"),
     "eligibility.py": _GUARDS,
     "guard.py": _GUARDS,

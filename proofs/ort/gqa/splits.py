@@ -64,3 +64,14 @@ def examples() -> Claim:
             "13,825 tokens": splits(2, kv_blocks(integer(13_825), narrow), 108) == 28,
         }
     )
+
+
+@obligation(
+    "ort.gqa.split.three-quarters",
+    "work for three quarters of the multiprocessors does not fill them: 4 blocks are split",
+    source=_SOURCE,
+)
+def three_quarters() -> Claim:
+    """81 items on 108: 4 splits keep all busy over 3 waves, one split a quarter idle."""
+    splits = selected_split_count(integer(81), integer(4), integer(108))
+    return Claim(splits == 4, shows={"splits": splits})

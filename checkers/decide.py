@@ -216,15 +216,21 @@ class _Claim:
             reason = f"enumeration used up {limits.seconds:g} s (--timeout)"
             return self._decision(Verdict.UNKNOWN, _NOTHING, reason=reason)
         outcome = _Outcome("none", "exhaustive")
-        if found.failing is not None:
-            shown = self._minimised(self._replayer.completed(found.failing))
+        witness, failing = (
+            None if state is None else self._replayer.completed(state)
+            for state in (found.witness, found.failing)
+        )
+        if failing is not None and self._replayer.fails(failing):
+            shown = self._minimised(failing)
             decision = self._decision(Verdict.REFUTED, outcome, counterexample=shown)
-        elif found.witness is None:
+        elif witness is None:
             reason = "the assumptions admit no state"
             decision = self._decision(Verdict.VACUOUS, outcome, reason=reason)
-        else:
-            witness = self._replayer.completed(found.witness)
+        elif failing is None and self._replayer.admits(witness):
             decision = self._decision(Verdict.PROVED, outcome, witness=witness)
+        else:
+            reason = "the interpreter does not confirm a state that the enumeration found"
+            return self._decision(Verdict.DISAGREEMENT, outcome, reason=reason)
         return replace(decision, evidence={**decision.evidence, "enumeration": found.evidence(box)})
 
     def _is_impossible(self, conditions: Sequence[Bool]) -> bool:

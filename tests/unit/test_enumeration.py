@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from soundness.claims import A, B, by_enumeration, conditions, decide, small, small_conditions
 
 from routeproof.checkers.coverage import uncovered
-from routeproof.checkers.enumeration import enumerate_states, finite_box
+from routeproof.checkers.enumeration import Enumerated, enumerate_states, finite_box
 from routeproof.checkers.evidence.enumeration import check_enumeration
 from routeproof.checkers.evidence.refused import RefusedError
 from routeproof.checkers.readings.intervals import Interval
@@ -233,6 +233,19 @@ def test_a_box_of_all_machine_integers_is_counted_not_tried():
     huge = {"box": {"i": [-(2**63), 2**63 - 1], "m": [0, 20]}}
     with pytest.raises(RefusedError, match="too many to be tried again"):
         check_enumeration(Claim(i <= m), huge, 5)
+
+
+def test_a_state_that_the_interpreter_does_not_confirm_is_a_disagreement(monkeypatch):
+    """Neither proved nor refuted: one of the two readings is wrong."""
+    add = Enumerated.add
+    for wrong in ((False, False), (True, False)):
+
+        def misread(self, part, met, holds, *kinds, wrong=wrong):
+            add(self, part, met | wrong[0], holds & wrong[1], *kinds)
+
+        monkeypatch.setattr(Enumerated, "add", misread)
+        claim = Claim(minimum(n, 3) * m <= 60, {"odd": m % 2 == 1}, settles={"n": 3})
+        assert decide(claim).verdict == "disagreement"
 
 
 def test_time_that_runs_out_is_no_verdict():

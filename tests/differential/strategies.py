@@ -266,7 +266,7 @@ class _Writer:
 def nested_searches(draw: DrawFn) -> tuple[Int, Callable[[int], int]]:
     """A term over `limit` of searches in searches, and the same as loops of Python.
 
-    Names repeat; some searches are made over the symbol `moved` and put in place by substitution.
+    Names repeat; some searches are made over a symbol and put in place by substitution.
     """
     build, run = draw(_nested(3))
     return build(()), lambda limit: run(limit, ())
@@ -285,7 +285,7 @@ def _nested(draw: DrawFn, depth: int) -> _Nested:
     )
     inner = draw(_nested(depth - 1)) if depth and draw(st.booleans()) else None
     moves = draw(st.booleans())
-    limit, moved = symbol_int("limit"), symbol_int("moved")
+    limit, moved = symbol_int("limit"), symbol_int(f"moved {depth}")  # one per search
 
     def build(scope: _Scope) -> Int:
         def body(c: Int) -> Bool:

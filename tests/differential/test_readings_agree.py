@@ -47,5 +47,5 @@ def test_nested_searches(nested):
     """Column by column they are the loops."""
     term, loops = nested
     limits = list(range(5))
-    (column,) = compile_numpy([term])({"limit": np.array(limits), "moved": np.zeros(5, int)})
+    (column,) = compile_numpy([term])({"limit": np.array(limits)})
     assert list(values(term, column)) == [loops(limit) for limit in limits]

@@ -272,7 +272,7 @@ def test_nested_searches_keep_their_value(nested, limit):
     """Renamed to the normal form's names, or written out."""
     term, loops = nested
     for result in (normal(term), *unroll([term]), *unroll([normal(term)])):
-        assert compile_terms([result])({"limit": limit, "moved": 0}) == [loops(limit)]
+        assert compile_terms([result])({"limit": limit}) == [loops(limit)]
 
 
 def test_names_of_bound_variables_do_not_matter():

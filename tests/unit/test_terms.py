@@ -397,7 +397,7 @@ def test_substituting_a_bound_variable_respects_its_search():
 def test_nested_searches_are_nested_loops(nested, limit):
     """Names that repeat, and terms that are moved under a variable, change no value."""
     term, loops = nested
-    assert evaluate(term, {"limit": limit, "moved": 0}) == loops(limit)
+    assert evaluate(term, {"limit": limit}) == loops(limit)
     for node in topological((term,)):
         if node.op == "first":
             below = [inner for inner in topological(node.args[2:-1]) if inner.op == "first"]

@@ -25,7 +25,7 @@ from .evaluator import recorded
 from .evidence.conditions import parts_of
 from .evidence.enumeration import check_enumeration
 from .evidence.reasking import ask_again
-from .evidence.refused import RefusedError, require
+from .evidence.refused import OpenError, RefusedError, require
 from .evidence.steps import check_derivation
 from .evidence.tables import check_table
 from .registry import build, load_obligations, pick
@@ -88,6 +88,10 @@ def certify(obligation: Obligation, entry: Mapping[str, Any], seconds: float) ->
             return Certificate(name, "confirmed", _refutation(statement, entry, name))
     except (RefusedError, InputError) as error:
         return Certificate(name, "refused", str(error))
+    except OpenError as error:
+        return Certificate(name, "unconfirmed", str(error))
+    except Exception as error:  # noqa: BLE001 - what the checker cannot follow is not confirmed
+        return Certificate(name, "unconfirmed", f"beyond the checker: {type(error).__name__}")
     return Certificate(name, "unconfirmed", f"{verdict} is no evidence")
 
 
@@ -95,8 +99,6 @@ def _table(statement: Reach, evidence: Any, seconds: float) -> tuple[_Word, str]
     if not isinstance(evidence, dict):
         raise RefusedError("no evidence")
     rows = check_table(statement.ladder, statement.outcome, evidence, seconds)
-    if rows is None:
-        return "unconfirmed", "the solver's word"
     return "confirmed", f"{rows} rows asked again, and that there are no others"
 
 

@@ -1,4 +1,4 @@
-"""Coverage lemmas: from some value on, nothing in a condition depends on an integer symbol.
+"""Coverage lemmas: from some value on, nothing in some conditions depends on an integer symbol.
 
 Searches are written out, ranges decide what they can, and a solver decides the comparisons that are
 left: each has to keep one truth value from there on. What then remains must not mention the symbol,
@@ -41,14 +41,18 @@ _COMPARISONS = (*_ORDERS, Op.EQ)
 
 
 def uncovered(
-    condition: Bool, symbol: Int, at: int, box: Mapping[str, Interval], is_impossible: Refute
+    conditions: Sequence[Bool],
+    symbol: Int,
+    at: int,
+    box: Mapping[str, Interval],
+    is_impossible: Refute,
 ) -> str | None:
-    """Why the condition may depend on the symbol from `at` on; None if it is shown not to.
+    """Why a condition may depend on the symbol from `at` on; None if it is shown that none does.
 
     The box gives every symbol's range; `is_impossible` asks a solver about a conjunction.
     """
     beyond = {**box, symbol.name: Interval(at, box.get(symbol.name, Interval()).hi)}
-    simple = _simplified(cast("Bool", unroll((condition,))[0]), beyond)
+    simple = _simplified(cast("tuple[Bool, ...]", unroll(conditions)), beyond)
     while left := _innermost(simple, symbol):
         for one in left:
             if len(free_symbols(one)) > 1:
@@ -57,17 +61,17 @@ def uncovered(
         changes = any_of(*(one != kept[one] for one in left))
         if not is_impossible((symbol >= at, changes)):
             return f"a comparison may change beyond it, such as {_shown(left[-1])}"
-        (decided,) = cast("tuple[Bool]", substitute((simple,), kept))
+        decided = cast("tuple[Bool, ...]", substitute(simple, kept))
         simple = _simplified(decided, beyond)
     depending = _depending(simple, symbol)
     return f"{_shown(depending[-1])} still depends on it" if depending else None
 
 
-def _innermost(condition: Bool, symbol: Int) -> list[Bool]:
+def _innermost(conditions: Sequence[Bool], symbol: Int) -> list[Bool]:
     """The comparisons that mention the symbol and have no such comparison inside."""
     outer: set[Term] = set()
     found: list[Bool] = []
-    for node in _depending(condition, symbol):
+    for node in _depending(conditions, symbol):
         is_outer = any(arg in outer for arg in node.args)
         if is_outer or _is_comparison(node):
             outer.add(node)
@@ -75,33 +79,33 @@ def _innermost(condition: Bool, symbol: Int) -> list[Bool]:
     return found
 
 
-def _depending(root: Term, symbol: Int) -> list[Term]:
+def _depending(roots: Sequence[Term], symbol: Int) -> list[Term]:
     """The nodes below that mention the symbol, arguments before users."""
     found: dict[Term, None] = {}
-    for node in topological((root,)):
+    for node in topological(tuple(roots)):
         if node is symbol or any(arg in found for arg in node.args):
             found[node] = None
     return list(found)
 
 
-def _simplified(condition: Bool, box: Mapping[str, Interval]) -> Bool:
-    """The condition without what ranges decide, those of floats included."""
+def _simplified(conditions: tuple[Bool, ...], box: Mapping[str, Interval]) -> tuple[Bool, ...]:
+    """The conditions without what ranges decide, those of floats included."""
     while True:
-        (condition,) = cast("tuple[Bool]", prune((condition,), box))
-        decided = _decided_floats(condition, box)
+        conditions = cast("tuple[Bool, ...]", prune(conditions, box))
+        decided = _decided_floats(conditions, box)
         if not decided:
-            return condition
-        (condition,) = cast("tuple[Bool]", substitute((condition,), decided))
+            return conditions
+        conditions = cast("tuple[Bool, ...]", substitute(conditions, decided))
 
 
 def _is_comparison(node: Term) -> bool:
     return node.op in _COMPARISONS and not isinstance(node.args[0], Bool)
 
 
-def _decided_floats(condition: Bool, box: Mapping[str, Interval]) -> dict[Term, Bool]:
+def _decided_floats(conditions: Sequence[Bool], box: Mapping[str, Interval]) -> dict[Term, Bool]:
     """The float comparisons that ranges decide."""
     ranges, known, decided = Ranges(box), dict[Term, Ends | None](), dict[Term, Bool]()
-    for node in topological((condition,)):
+    for node in topological(tuple(conditions)):
         if isinstance(node, Float):
             known[node] = _float_range(node, ranges, known)
         elif node.op in _ORDERS and isinstance(node.args[0], Float):

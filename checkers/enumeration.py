@@ -50,7 +50,10 @@ class Box:
 
 
 def finite_box(claim: Claim, is_impossible: Callable[[Sequence[Bool]], bool]) -> Box | str:
-    """A box with a failing state if there is one at all; or why there is none that is finite."""
+    """A box that has a state of every kind there is; or why there is none that is finite.
+
+    Kinds are: admitted, failing, of a regime.
+    """
     conditions, goals = tuple(claim.conditions.values()), tuple(claim.goals.values())
     ranges = Facts(conditions).ranges.box
     tried: dict[Term, range] = {}
@@ -70,10 +73,11 @@ def finite_box(claim: Claim, is_impossible: Callable[[Sequence[Bool]], bool]) ->
             tried[symbol] = range(len(symbol.sort.members))
         else:
             return f"{symbol.name} is a float"
-    failing = all_of(*conditions, ~all_of(*goals))
+    admits = all_of(*conditions)
+    roots = (admits, *(all_of(admits, one) for one in (~all_of(*goals), *claim.regimes.values())))
     for symbol in (one for one in tried if one.name in settles):
         at = settles[symbol.name]
-        if why := uncovered(failing, cast("Int", symbol), at, ranges, is_impossible):
+        if why := uncovered(roots, cast("Int", symbol), at, ranges, is_impossible):
             return f"{symbol.name} is not shown to settle at {at:,}: {why}"
     return Box(tried, settles)
 
@@ -112,7 +116,7 @@ class Enumerated:
 
     def evidence(self, box: Box) -> dict[str, object]:
         """What `certify` needs to repeat it."""
-        spans = {one.name: [tried[0], tried[-1]] for one, tried in box.values.items()}
+        spans = {one.name: [tried.start, tried.stop - 1] for one, tried in box.values.items()}
         return {
             "box": spans,
             "settles": box.settles,

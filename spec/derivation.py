@@ -126,5 +126,5 @@ def unpack(text: object) -> tuple[Step, int]:
             supports = tuple(steps[one] for one in premises)
             steps.append(Step(Rule(rule), tuple(map(read, choices)), supports))
         return steps[-1], len(steps)
-    except (TypeError, ValueError, IndexError) as error:
+    except (TypeError, ValueError, IndexError, RecursionError) as error:
         raise InputError(f"malformed derivation at step {len(steps)}: {error}") from error

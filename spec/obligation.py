@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from .errors import ModelError
 from .function import Source
 from .ladder import Ladder
 from .records import Record, leaves
-from .terms import Bool, Term
+from .terms import Bool, Int, Term, free_symbols
 
 __all__ = [
     "Claim",
@@ -47,6 +48,12 @@ def _require(holds: bool, what: str) -> None:
     """Authors write without a type checker: say what was expected where it was given."""
     if not holds:
         raise ModelError(f"expected {what}" if what[:2] in ("a ", "an") else what)
+
+
+def _unknown(name: object, known: list[str]) -> str:
+    near = get_close_matches(str(name), known, 1)
+    guess = f"; did you mean {near[0]!r}?" if near else ""
+    return f"{name!r} is no such symbol of the claim{guess}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,20 @@ class Claim:
         _require(isinstance(self.settles, Mapping), "a mapping of symbol names to integers")
         for name, value in self.settles.items():
             _require(type(value) is int, f"{name!r} settles at {value!r}, not at an integer")
+        if self.settles or self.regimes:
+            self._check_symbols()
+
+    def _check_symbols(self) -> None:
+        """Refuse names that settle nothing, and regimes of what the claim is not about."""
+        symbols = free_symbols(*self.conditions.values(), *self.goals.values())
+        known = [one.name for one in symbols]
+        integers = [one.name for one in symbols if isinstance(one, Int)]
+        for name in self.settles:
+            given: object = name  # a symbol in place of its name compares as a term
+            is_known = isinstance(given, str) and given in integers
+            _require(is_known, f"{name!r} settles, but {_unknown(name, integers)}")
+        for symbol in free_symbols(*self.regimes.values()):
+            _require(symbol.name in known, f"a regime, but {_unknown(symbol.name, known)}")
 
     @property
     def goals(self) -> Mapping[str, Bool]:

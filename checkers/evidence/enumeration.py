@@ -7,7 +7,7 @@ mentions the symbol must keep one truth value: ranges decide it, or a solver tha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from hashlib import blake2b
 from typing import Any, cast
@@ -39,7 +39,7 @@ from routeproof.spec.terms import (
 from .conditions import Facts
 from .ranges import Range, declared, range_of, simplified
 from .reasking import ask_again, written_out
-from .refused import require
+from .refused import require, shown
 
 __all__ = ["check_enumeration"]
 
@@ -63,7 +63,8 @@ def check_enumeration(claim: Claim, found: Mapping[str, Any], seconds: float) ->
     states = math.prod((one.stop - one.start - 1) // one.step + 1 for one in tried.values())
     require(states <= _MOST_STATES, f"{states:,} states are too many to be tried again")
     admits, goal = all_of(*conditions), all_of(*goals)
-    settles = _settling(admits & ~goal, tried, Facts(conditions, {}).box(), seconds)
+    kinds = (admits, *(admits & one for one in (~goal, *claim.regimes.values())))
+    settles = _settling(kinds, tried, Facts(conditions, {}).box(), seconds)
     (admitted, *counts), digest = _evaluated(admits, goal, claim.regimes.values(), tried)
     repeated = {
         "box": box,
@@ -82,7 +83,9 @@ def _tried(symbol: Term, span: Any) -> range:  # noqa: ANN401 - JSON
     is_pair = isinstance(span, list) and len(span) == 2 and all(type(n) is int for n in span)
     require(is_pair and -(2**63) <= span[0] <= span[1] < 2**63, "a range of the box is malformed")
     step = _step(symbol)
-    return range(-(-span[0] // step) * step, span[1] + 1, step)
+    values = range(-(-span[0] // step) * step, span[1] + 1, step)
+    require(values.start < values.stop, f"{symbol.name} is not tried at all")
+    return values
 
 
 def _step(symbol: Term) -> int:
@@ -93,9 +96,9 @@ def _step(symbol: Term) -> int:
 
 
 def _settling(
-    failing: Bool, tried: Mapping[Term, range], ranges: Mapping[str, Range], seconds: float
+    kinds: Sequence[Bool], tried: Mapping[Term, range], ranges: Mapping[str, Range], seconds: float
 ) -> dict[str, int]:
-    """No state outside the box fails, unless one inside does; the symbols that are cut off."""
+    """No state outside the box is of a kind that none inside is; the symbols that are cut off."""
     found: dict[str, int] = {}
     for symbol, values in tried.items():
         if isinstance(symbol, Bool):
@@ -108,35 +111,35 @@ def _settling(
             require(values[0] < least + _step(symbol), f"{symbol.name} may lie below the box")
             if values[-1] + _step(symbol) <= most:
                 beyond = {**ranges, symbol.name: (values[-1], most)}
-                _settles(failing, symbol, values[-1], beyond, seconds)
+                _settles(kinds, symbol, values[-1], beyond, seconds)
                 found[symbol.name] = values[-1]
     return found
 
 
 def _settles(
-    condition: Bool, symbol: Int, at: int, beyond: Mapping[str, Range], seconds: float
+    kinds: Sequence[Bool], symbol: Int, at: int, beyond: Mapping[str, Range], seconds: float
 ) -> None:
-    """Nothing in the condition depends on the symbol from a value on."""
-    rest = _simplified(written_out(condition), beyond)
+    """Nothing in the conditions depends on the symbol from a value on."""
+    rest = _simplified(written_out(kinds), beyond)
     while comparisons := _innermost(rest, symbol):
         kept: dict[Term, Bool] = {}
         for one in comparisons:
-            require(len(free_symbols(one)) == 1, f"{symbol.name} does not settle alone")
+            shown(len(free_symbols(one)) == 1, f"{symbol.name} does not settle alone")
             kept[one] = boolean(evaluate(one, {symbol.name: at}))
         changes = any_of(*(cast("Bool", one) != value for one, value in kept.items()))
         answer = ask_again((symbol >= at, changes), seconds)
-        require(answer == "unsat", f"{symbol.name} is not shown to settle at {at}: {answer}")
-        rest = _simplified(cast("Bool", substitute((rest,), kept)[0]), beyond)
-    names = {one.name for one in free_symbols(rest)}
-    require(symbol.name not in names, f"{symbol.name} does not settle at {at}")
+        shown(answer == "unsat", f"{symbol.name} is not shown to settle at {at}: {answer}")
+        rest = _simplified(cast("tuple[Bool, ...]", substitute(rest, kept)), beyond)
+    names = {one.name for one in free_symbols(*rest)}
+    shown(symbol.name not in names, f"{symbol.name} is not shown to settle at {at}")
 
 
-def _innermost(condition: Bool, symbol: Int) -> list[Bool]:
+def _innermost(conditions: Sequence[Bool], symbol: Int) -> list[Bool]:
     """The comparisons that mention the symbol and hold no other that does."""
     mentions: set[Term] = set()
     outside: set[Term] = set()
     found: list[Bool] = []
-    for node in topological((condition,)):
+    for node in topological(tuple(conditions)):
         if node is not symbol and mentions.isdisjoint(node.args):
             continue
         mentions.add(node)
@@ -149,20 +152,20 @@ def _innermost(condition: Bool, symbol: Int) -> list[Bool]:
     return found
 
 
-def _simplified(condition: Bool, box: Mapping[str, Range]) -> Bool:
-    """The condition without what the ranges of integers and floats decide."""
+def _simplified(conditions: tuple[Bool, ...], box: Mapping[str, Range]) -> tuple[Bool, ...]:
+    """The conditions without what the ranges of integers and floats decide."""
     while True:
-        (condition,) = simplified((condition,), (), box)
-        decided = _decided_floats(condition, box)
+        conditions = simplified(conditions, (), box)
+        decided = _decided_floats(conditions, box)
         if not decided:
-            return condition
-        (condition,) = cast("tuple[Bool]", substitute((condition,), decided))
+            return conditions
+        conditions = cast("tuple[Bool, ...]", substitute(conditions, decided))
 
 
-def _decided_floats(condition: Bool, box: Mapping[str, Range]) -> dict[Term, Bool]:
+def _decided_floats(conditions: Sequence[Bool], box: Mapping[str, Range]) -> dict[Term, Bool]:
     known: dict[Term, Range] = {}
     decided: dict[Term, Bool] = {}
-    for node in topological((condition,)):
+    for node in topological(tuple(conditions)):
         if isinstance(node, Int):
             known[node] = range_of(node, known, box)
         elif isinstance(node, Float) and (ends := _float_range(node, known)):
@@ -262,7 +265,7 @@ class _Columns:
         if isinstance(value, FloatValue):
             return np.array([value.number], _dtype(node))
         members = getattr(node.sort, "members", None)
-        return np.array([members.index(value) if members else value])
+        return _exact(np.array([members.index(value) if members else value], object))
 
     def operation(self, node: Term) -> Callable[..., Column]:
         match node.op:
@@ -311,14 +314,27 @@ def _to_float(one: Column, node: Term) -> Column:
     return one.astype(_dtype(node))
 
 
+def _exact(column: Column) -> Column:
+    """Python's integers as they are where they do not fit 64 bits, truth values too."""
+    if not all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in column.ravel()):
+        return column
+    return column.astype(bool if isinstance(column.flat[0], bool) else np.int64)
+
+
+def _opened(column: Column) -> Column:
+    """The column, in Python's integers where one has no opposite in 64 bits."""
+    smallest = column.dtype == np.int64 and int(np.min(column)) == -(2**63)
+    return column.astype(object) if smallest else column
+
+
 def _divided(one: Column, two: Column) -> Column:
-    zero = two == 0
+    one, zero = _opened(one), two == 0
     quotient: Column = np.where(zero, 0, one // np.where(zero, 1, two))
     return quotient
 
 
 def _rounded_up(one: Column, two: Column) -> Column:
-    return -_divided(-one, two)
+    return -_divided(-_opened(one), two)
 
 
 def _padded(one: Column, two: Column) -> Column:

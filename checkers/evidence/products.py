@@ -41,7 +41,7 @@ def without_products(conditions: Sequence[Bool]) -> tuple[Bool, ...]:
     products = {
         cast("Int", node): Counter(_factors(node))
         for node in topological(terms)
-        if node.op is Op.MUL and not node.bound and all(a.op is not Op.CONST for a in node.args)
+        if _is_product(node) and not node.bound
     }
     symbols: dict[Term, Term] = {one: symbol_int(f"product {one.serial}") for one in products}
     return cast("tuple[Bool, ...]", substitute((*terms, *_facts(products)), symbols))
@@ -81,10 +81,14 @@ class _Uniform:
 
 
 def _factors(node: Term) -> list[Int]:
-    """The factors of a product that are no constants."""
-    if node.op is Op.MUL:
+    """The factors of a product of unknowns; a multiple by a constant is one factor, as it is."""
+    if _is_product(node):
         return [factor for arg in node.args for factor in _factors(arg)]
-    return [] if node.op is Op.CONST else [cast("Int", node)]
+    return [cast("Int", node)]
+
+
+def _is_product(node: Term) -> bool:
+    return node.op is Op.MUL and all(arg.op is not Op.CONST for arg in node.args)
 
 
 def _facts(products: Mapping[Int, Counter[Int]]) -> Iterator[Bool]:

@@ -48,9 +48,9 @@ def range_of(node: Int, known: Mapping[Term, Range], box: Mapping[str, Range]) -
             top = min(last, cast("int", node.value))
             return (min(1, otherwise[0]), max(top, otherwise[1])) if top >= 1 else otherwise
         case Op.ADD:
-            return ends[0][0] + ends[1][0], ends[0][1] + ends[1][1]
+            return _plus(ends[0][0], ends[1][0]), _plus(ends[0][1], ends[1][1])
         case Op.SUB:
-            return ends[0][0] - ends[1][1], ends[0][1] - ends[1][0]
+            return _plus(ends[0][0], -ends[1][1]), _plus(ends[0][1], -ends[1][0])
         case Op.MIN:
             return min(ends[0][0], ends[1][0]), min(ends[0][1], ends[1][1])
         case Op.MAX:
@@ -58,13 +58,37 @@ def range_of(node: Int, known: Mapping[Term, Range], box: Mapping[str, Range]) -
         case Op.MUL:
             values = [_times(one, two) for one in ends[0] for two in ends[1]]
             return min(values), max(values)
-        case _ if ends[1][0] >= 1:
-            return _rounded(node.op, *ends)
-    return -_INFINITE, _INFINITE
+        case _:
+            return _divided(node.op, *ends)
+
+
+def _plus(one: float, two: float) -> float:
+    """The sum; Python would make a float of an integer beside an infinite end."""
+    if isinstance(one, int) and isinstance(two, int):
+        return one + two
+    return two if isinstance(one, int) else one
 
 
 def _times(one: float, two: float) -> float:
-    return 0 if not one or not two else one * two
+    if isinstance(one, int) and isinstance(two, int):
+        return one * two
+    if not one or not two:
+        return 0
+    return _INFINITE if (one > 0) == (two > 0) else -_INFINITE
+
+
+def _divided(op: Op, value: Range, divisor: Range) -> Range:
+    """Division, remainder and padding by any divisor: a negative one is the opposite of both."""
+    parts = []
+    if divisor[0] <= 0 <= divisor[1]:
+        parts.append(value if op is Op.MOD else (0, 0))
+    if divisor[1] >= 1:
+        parts.append(_rounded(op, value, (max(divisor[0], 1), divisor[1])))
+    if divisor[0] <= -1:
+        opposite = (max(1, -divisor[1]), -divisor[0])
+        low, high = _rounded(op, (-value[1], -value[0]), opposite)
+        parts.append((low, high) if op in (Op.FLOOR_DIV, Op.CEIL_DIV) else (-high, -low))
+    return min(low for low, _ in parts), max(high for _, high in parts)
 
 
 def _floor(value: float, divisor: float) -> float:
@@ -85,7 +109,7 @@ def _rounded(op: Op, value: Range, divisor: Range) -> Range:
         lo, hi = (-_floor(-one, divisor[0]) for one in value)
         return _times(lo, divisor[0]), _times(hi, divisor[0])
     if op is Op.ALIGN_UP:
-        hi = value[1] + divisor[1] - 1
+        hi = _plus(value[1], _plus(divisor[1], -1))
         return value[0], min(hi, 0) if value[1] <= 0 else hi
     if value[0] < 0:
         return 0, divisor[1] - 1

@@ -37,7 +37,7 @@ from routeproof.spec.terms import (
 
 from .products import without_products
 
-__all__ = ["ask_again", "written_out"]
+__all__ = ["ask_again", "ask_plainly", "written_out"]
 
 _MOST_NODES = 60_000
 _MOST_TESTS = 3
@@ -69,9 +69,9 @@ def _asked(conditions: Sequence[Bool], seconds: float) -> str:
     """
     hidden = [_without_searches(case) for case in _cases(conditions)]
     for simpler in (without_products, tuple):
-        if all(_answer(simpler(case), seconds) == "unsat" for case in hidden):
+        if all(ask_plainly(simpler(case), seconds) == "unsat" for case in hidden):
             return "unsat"
-    return _answer(conditions, seconds)
+    return ask_plainly(conditions, seconds)
 
 
 def _most_used(conditions: Sequence[Bool]) -> Bool | Enum | None:
@@ -101,7 +101,8 @@ def _cases(conditions: Sequence[Bool]) -> Iterator[tuple[Bool, ...]]:
         yield cast("tuple[Bool, ...]", substitute(tuple(conditions), chosen))
 
 
-def _answer(conditions: Sequence[Bool], seconds: float) -> str:
+def ask_plainly(conditions: Sequence[Bool], seconds: float) -> str:
+    """The answer for the conditions as they stand."""
     import z3
 
     encoder = _Encoder(z3)
@@ -260,13 +261,13 @@ class _Encoder:
                 return z3.fpRoundToIntegral(up, args[0])
 
 
-def written_out(condition: Bool) -> Bool:
-    """The condition with every search written out."""
+def written_out(conditions: Sequence[Bool]) -> tuple[Bool, ...]:
+    """The conditions with every search written out."""
     done: dict[Term, Term] = {}
-    for node in topological((condition,)):
+    for node in topological(tuple(conditions)):
         new = rebuild(node, tuple(done[arg] for arg in node.args))
         done[node] = _tried(new) if node.op in SEARCHES else new
-    return cast("Bool", done[condition])
+    return tuple(cast("Bool", done[one]) for one in conditions)
 
 
 def _tried(search: Term) -> Term:

@@ -45,7 +45,10 @@ class _Checker:
         self._path: list[Rule] = []
         self.uses: list[Use] = []
 
-    def _term(self, name: object) -> Term:
+    def _term(self, name: object, facts: Facts) -> Term:
+        """The term of that name: one of the claim, or a side of what the facts order."""
+        if name not in self._terms:
+            self._learn([side for pair in facts.orders() for side in pair])
         require(isinstance(name, str) and name in self._terms, f"no term {name} in the claim")
         return self._terms[cast("str", name)]
 
@@ -71,7 +74,7 @@ class _Checker:
                 others = all_of(*(~part for index, part in enumerate(parts) if index != at))
                 self.holds(parts[at], step.premises[0], self._assuming(facts, others))
             case Rule.CASES:
-                test = cast("Bool", self._term(step.choices[0]))
+                test = cast("Bool", self._term(step.choices[0], facts))
                 require(isinstance(test, Bool), "not a condition")
                 for literal, premise in zip((test, ~test), step.premises, strict=True):
                     self.holds(goal, premise, self._assuming(facts, literal))
@@ -142,7 +145,7 @@ class _Checker:
 
     def below(self, left: Int, right: Int, step: Step, facts: Facts) -> None:
         """A fact puts a term above the left side."""
-        middle = cast("Int", self._term(step.choices[0]))
+        middle = cast("Int", self._term(step.choices[0], facts))
         least = left.value if left.op is Op.CONST else None
 
         def says(low: Int, high: Int) -> bool:
@@ -160,12 +163,12 @@ class _Checker:
     def above(self, left: Int, right: Int, step: Step, facts: Facts) -> None:
         """A fact, or what remains of a disjunction, puts a term below the right side."""
         name, others = step.choices
-        middle = cast("Int", self._term(name))
-        negated = {self._term(one) for one in cast("tuple[object, ...]", others)}
+        middle = cast("Int", self._term(name, facts))
+        negated = {self._term(one, facts) for one in cast("tuple[object, ...]", others)}
         for other, premise in zip(
             cast("tuple[object, ...]", others), step.premises[1:], strict=True
         ):
-            self.holds(cast("Bool", self._term(other)), premise, facts)
+            self.holds(cast("Bool", self._term(other, facts)), premise, facts)
 
         def remains(clause: Sequence[Bool]) -> bool:
             rest = [part for part in clause if ~part not in negated and not facts.refutes(part)]

@@ -11,6 +11,7 @@ from routeproof.spec.terms import (
     IntDomain,
     all_of,
     first,
+    integer,
     ite,
     minimum,
     symbol_bool,
@@ -47,10 +48,29 @@ def test_what_some_state_meets_is_met_without_products(one, two):
 def test_a_search_written_out_is_the_search(condition):
     """On every state."""
     if all(one.sort_name != "float" for one in compile_terms((condition,)).symbols):
-        both = compile_terms((condition, written_out(condition)))
+        both = compile_terms((condition, *written_out((condition,))))
         for state in every_state(condition):
             one, other = both(state)
             assert one == other
+
+
+MANY = sum((symbol_int(f"a{i}", IntDomain(0, 9)) for i in range(49)), start=integer(0))
+NEGATIVE = symbol_int("negative", IntDomain(-100, 100))
+
+
+@pytest.mark.parametrize(
+    "conditions",
+    [
+        ((a // 8 * 8) * b > (a // 8) * b,),
+        ((NEGATIVE // -3 * -3) * b < 0, NEGATIVE // -3 >= 0),
+        ((3 * c) * MANY > c * MANY,),
+    ],
+    ids=("padded", "negative", "many"),
+)
+def test_a_multiple_of_a_product_is_not_the_product(conditions):
+    """A factor that is a multiple by a constant stays one factor."""
+    assert ask_again(without_products(conditions), 5) != "unsat"
+    assert ask_again(conditions, 5) != "unsat"
 
 
 @pytest.mark.parametrize(

@@ -68,7 +68,7 @@ def _asked(conditions: Sequence[Bool], seconds: float) -> str:
     search is a choice: if there is no state of that, there is none of the claim either.
     """
     hidden = [_without_searches(case) for case in _cases(conditions)]
-    for simpler in (without_products, tuple):
+    for simpler in (tuple, without_products):
         if all(ask_plainly(simpler(case), seconds) == "unsat" for case in hidden):
             return "unsat"
     return ask_plainly(conditions, seconds)

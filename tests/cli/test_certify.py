@@ -133,6 +133,26 @@ def test_changed_evidence_is_not_confirmed(report, call, name, change):
         assert line.startswith("✗ refused")
 
 
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"derivation": ["[" * 100_000]},
+        {"derivation": [json.dumps([["cases", ["0"], [max(0, n - 1)]] for n in range(20_000)])]},
+        {"enumeration": {"box": {"n": [2, 1], "m": [0, 20]}}},
+        {"admitted_state": [1]},
+    ],
+    ids=("nested", "chain", "empty", "list"),
+)
+def test_nothing_in_a_report_ends_the_command_early(report, call, change):
+    """Whatever an entry holds, those after it are looked at."""
+    for one in report["obligations"][:-1]:
+        one["evidence"] |= change
+    code, lines = certified(call, report)
+    assert code in (1, 3)
+    assert len(lines) == 7
+    assert "confirmed" in lines[4]
+
+
 def test_a_counterexample_that_breaks_nothing_is_refused(report, call):
     """It is executed."""
     entry(report, "own.refuted")["counterexample"]["state"]["n"] = 6

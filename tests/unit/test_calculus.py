@@ -232,6 +232,28 @@ EVIDENCE = (
 )
 
 
+k = symbol_int("k", IntDomain(0, 64))
+
+
+def wide(one):
+    """Return a choice whose condition, made strict, is a constant more than the claim has."""
+    return ite(one <= 4, 4, one)
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        wide(m) * k <= wide(n) * k,
+        (m % k) * m <= (m % k) * n,
+        m * (4096 // k + 2) <= n * (4096 // k + 2),
+    ],
+    ids=str,
+)
+def test_what_is_derived_is_confirmed(goal):
+    """Also by way of constants that strictness moves, and of divisors that may be zero."""
+    assert_derived(goal, (m <= n,))
+
+
 def test_no_engine_is_loaded_to_check_evidence():
     """The checker rests on the language and the registry alone."""
     text = (

@@ -27,7 +27,7 @@ from routeproof.spec.terms import (
     substitute,
     topological,
 )
-from routeproof.spec.text import render
+from routeproof.spec.text import shortened
 
 from .readings.intervals import Interval, Ranges, prune
 from .unrolling import unroll
@@ -56,15 +56,15 @@ def uncovered(
     while left := _innermost(simple, symbol):
         for one in left:
             if len(free_symbols(one)) > 1:
-                return f"{_shown(one)} still depends on it"
+                return f"{shortened(one)} still depends on it"
         kept: dict[Term, Bool] = {o: boolean(evaluate(o, {symbol.name: at})) for o in left}
         changes = any_of(*(one != kept[one] for one in left))
         if not is_impossible((symbol >= at, changes)):
-            return f"a comparison may change beyond it, such as {_shown(left[-1])}"
+            return f"a comparison may change beyond it, such as {shortened(left[-1])}"
         decided = cast("tuple[Bool, ...]", substitute(simple, kept))
         simple = _simplified(decided, beyond)
     depending = _depending(simple, symbol)
-    return f"{_shown(depending[-1])} still depends on it" if depending else None
+    return f"{shortened(depending[-1])} still depends on it" if depending else None
 
 
 def _innermost(conditions: Sequence[Bool], symbol: Int) -> list[Bool]:
@@ -151,8 +151,3 @@ def _computed(node: Float, parts: Sequence[Ends]) -> Ends | None:
             low, high = (floats.divide(one[end], two[1 - end], width) for end in (0, 1))
             return low, high
     return None
-
-
-def _shown(term: Term, most: int = 80) -> str:
-    text = render(term)
-    return text if len(text) <= most else f"{text[: most - 3]}..."

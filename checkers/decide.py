@@ -28,7 +28,7 @@ from routeproof.spec.terms import (
     integer,
     substitute,
 )
-from routeproof.spec.text import render
+from routeproof.spec.text import shortened
 
 from .abstraction import abstract, box_of
 from .calculus import Calculus, compares_sizes
@@ -125,15 +125,14 @@ class _Claim:
         derived = self._derived() if self._options.engine == "auto" else None
         if isinstance(derived, Decision):
             return derived
-        settled = self._settled_box()
-        if isinstance(settled, Box):
-            return self._exhausted(settled)
+        if self._claim.settles and isinstance(self._finite, Box):
+            return self._exhausted(self._finite)
         found = self._searched()
         if found.verdict is not Verdict.UNKNOWN:
             return found
-        if self._small_box:
-            return self._exhausted(self._small_box)
-        return replace(found, reason=settled or found.reason)
+        if isinstance(self._finite, Box):
+            return self._exhausted(self._finite)
+        return replace(found, reason=self._finite) if self._claim.settles else found
 
     def _searched(self) -> Decision:
         """An admitted state, then one that breaks the goal: sought by solver and sampling."""
@@ -192,19 +191,13 @@ class _Claim:
         return self._decision(Verdict.REFUTED, _Outcome(found, "sampling"), counterexample=shown)
 
     @cached_property
-    def _small_box(self) -> Box | None:
-        """A finite box with few states, which are tried rather than asked for exactly."""
-        if self._options.engine != "auto" or self._claim.settles:
-            return None
+    def _finite(self) -> Box | str:
+        """A finite box to be tried, or why there is none; a large one only if the claim asks."""
+        if self._options.engine != "auto":
+            return f"the engine {self._options.engine} enumerates nothing"
         box = finite_box(self._claim, self._is_impossible)
-        return box if isinstance(box, Box) and box.states <= _FEW_STATES else None
-
-    def _settled_box(self) -> Box | str | None:
-        """The box up to where the claim's symbols settle, or why there is none."""
-        if self._options.engine != "auto" or not self._claim.settles:
-            return None
-        box = finite_box(self._claim, self._is_impossible)
-        if isinstance(box, Box) and box.states > _MOST_STATES:
+        most = _MOST_STATES if self._claim.settles else _FEW_STATES
+        if isinstance(box, Box) and box.states > most:
             return f"{box.states:,} states are too many to be enumerated"
         return box
 
@@ -332,7 +325,7 @@ class _Claim:
         quick = self._sampled(accept, origins, batches=1) if engine == "auto" else None
         if quick:
             return quick
-        if self._small_box is not None:
+        if isinstance(self._finite, Box):
             return replace(found, state="unknown", reason="left to enumeration")
         if found.stands_for and found.state != "unknown" and _is_small(goal):
             found = self._ask_exact(goal, limits)
@@ -369,7 +362,7 @@ class _Claim:
     def _ask_abstract(self, goal: Bool, limits: Limits) -> _Outcome:
         abstraction = abstract((goal,), box_of((goal,)))
         stands = abstraction.stands_for.items()
-        readable = tuple(f"{new.name} = {_shortened(render(node))}" for new, node in stands)
+        readable = tuple(f"{new.name} = {shortened(node, 120)}" for new, node in stands)
         return self._ask(
             (*abstraction.lemmas, cast("Bool", abstraction.roots[0])), readable, limits
         )
@@ -459,7 +452,3 @@ def _axis(symbol: Term, box: Mapping[str, object]) -> str:
     if not isinstance(symbol, Int):
         return symbol.sort_name + (str(symbol.sort) if symbol.sort else "")
     return str(box.get(symbol.name, symbol.domain or IntDomain()))
-
-
-def _shortened(text: str, most: int = 120) -> str:
-    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -16,6 +16,7 @@ from routeproof.spec.terms import (
     integer,
     ite,
     rebuild,
+    substitute,
     topological,
 )
 
@@ -45,12 +46,11 @@ def unrolled_size(roots: Sequence[Term]) -> int:
 def write_out(node: Term, at_most: int) -> Term:
     """One search over the candidates 1..at_most, which must be all that its limit allows."""
     limit, variable, *bodies, result = node.args
-    inside = [one for one in topological(tuple(bodies)) if variable in one.bound]
     candidates: Iterable[int] = range(1, at_most + 1)
     if node.op is Op.FIRST:
         candidates = reversed(list(candidates))
     for candidate in candidates:
-        body = _at(bodies, inside, variable, candidate)
+        body = substitute(tuple(bodies), {variable: integer(candidate)})
         tried = all_of(integer(candidate) <= cast("Int", limit), cast("Bool", body[0]))
         if node.op is Op.FIRST:
             result = ite(tried, candidate, cast("Int", result))
@@ -58,12 +58,3 @@ def write_out(node: Term, at_most: int) -> Term:
             value, best = cast("Float", body[1]), cast("Float", result)
             result = ite(all_of(tried, value > best), value, best)
     return result
-
-
-def _at(bodies: Sequence[Term], inside: Sequence[Term], variable: Term, value: int) -> list[Term]:
-    """The bodies for one candidate; only the nodes inside mention the variable."""
-    done: dict[Term, Term] = {variable: integer(value)}
-    for node in inside:
-        if node is not variable:
-            done[node] = rebuild(node, tuple(done.get(arg, arg) for arg in node.args))
-    return [done.get(body, body) for body in bodies]

@@ -890,14 +890,25 @@ def substitute(roots: tuple[Term, ...], mapping: Mapping[Term, Term]) -> tuple[T
     """
     loose = frozenset[Term]().union(*(new.bound for new in mapping.values()))
     done: dict[Term, Term] = dict(mapping)
-    for node in topological(roots):
+    is_local = all(old.op is Op.BOUND for old in mapping)
+    for node in topological(roots, _Without(frozenset(mapping)) if is_local else ()):
         if node in done:
             continue
-        args = tuple(done[arg] for arg in node.args)
+        args = tuple(done.get(arg, arg) for arg in node.args)
         done[node] = (
             _rescoped(node, mapping, loose, args) if node.op in SEARCHES else rebuild(node, args)
         )
-    return tuple(done[root] for root in roots)
+    return tuple(done.get(root, root) for root in roots)
+
+
+class _Without:
+    """The terms that none of the bound variables occurs in: what need not be walked for them."""
+
+    def __init__(self, variables: frozenset[Term]) -> None:
+        self._variables = variables
+
+    def __contains__(self, term: object) -> bool:
+        return self._variables.isdisjoint(cast("Term", term).bound)
 
 
 def _rescoped(

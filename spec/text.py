@@ -5,7 +5,7 @@ from __future__ import annotations
 from .floats import round_to
 from .terms import SEARCHES, FloatValue, Op, Term
 
-__all__ = ["render"]
+__all__ = ["render", "shortened"]
 
 _INFIX = {
     Op.ADD: (" + ", 60),
@@ -33,6 +33,12 @@ def render(term: Term, most: int = 2_000) -> str:
     written as three dots.
     """
     return _Renderer(most).render(term, 0)
+
+
+def shortened(term: Term, most: int = 80) -> str:
+    """Infix text of at most so many characters, three dots for the rest."""
+    text = render(term)
+    return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
 class _Renderer:

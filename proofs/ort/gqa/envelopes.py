@@ -41,7 +41,7 @@ from routeproof.spec.terms import (
     symbol_int,
 )
 
-__all__ = ["Admitted", "admitted"]
+__all__ = ["Admitted", "admitted", "configured"]
 
 INT64 = IntDomain(-(2**63), 2**63 - 1)
 
@@ -93,6 +93,26 @@ def _aggregate(windowed: bool, packed: bool | None, local_window: bool | None) -
     return level1.aggregate(_envelope(windowed, packed, local_window))
 
 
+def configured(envelope: BoundsProblem, route: str, kv_length: Int) -> CompleteRoute:
+    """A route (`flash_fast_decode` included) on the envelope's device, over so many KV tokens."""
+    fast, backend = boolean(route == "flash_fast_decode"), route.removesuffix("_fast_decode")
+    device = envelope.multi_processor_count
+    return CompleteRoute(
+        BACKEND[backend],
+        PreparationConfig(PREPROCESS_MODE[backend], fast),
+        XqaConfig(
+            envelope.device_major,
+            envelope.device_minor,
+            device,
+            envelope.xqa_kv_type,
+            envelope.xqa_head_sink_storage,
+            envelope.is_bf16,
+        ),
+        FlashConfig(kv_length, envelope.local_window_size, device, fast),
+        UnfusedConfig(kv_length),
+    )
+
+
 def admitted(  # noqa: PLR0913 - what tells one obligation from another
     route: str,
     phase: str,
@@ -111,7 +131,6 @@ def admitted(  # noqa: PLR0913 - what tells one obligation from another
     both. A bound of several tokens sizes a windowed prompt with staging, one of a single token
     (`one_token_bound`) without: each is an obligation by itself.
     """
-    fast, backend = route == "flash_fast_decode", route.removesuffix("_fast_decode")
     envelope = _envelope(windowed, packed, local_window)
     free = symbols(Problem)
     one_token = phase in ("single", "decode")
@@ -127,21 +146,7 @@ def admitted(  # noqa: PLR0913 - what tells one obligation from another
         past_kv_cache_capacity=free.past_kv_cache_capacity if separate else integer(0),
     )
     kv_length = symbol_int("total_sequence_length", INT64)
-    device = envelope.multi_processor_count
-    config = CompleteRoute(
-        BACKEND[backend],
-        PreparationConfig(PREPROCESS_MODE[backend], boolean(fast)),
-        XqaConfig(
-            envelope.device_major,
-            envelope.device_minor,
-            device,
-            envelope.xqa_kv_type,
-            envelope.xqa_head_sink_storage,
-            envelope.is_bf16,
-        ),
-        FlashConfig(kv_length, envelope.local_window_size, device, boolean(fast)),
-        UnfusedConfig(kv_length),
-    )
+    config = configured(envelope, route, kv_length)
     need, bound = complete.layout(problem, config), _aggregate(windowed, packed, local_window)
     return Admitted(
         envelope,

@@ -15,22 +15,17 @@ from routeproof.models.ort.gqa.complete import CompleteLayout
 from routeproof.models.ort.gqa.preparation import effective_capacity
 from routeproof.models.ort.gqa.problem import (
     AGGREGATE_BACKEND,
-    BACKEND,
     HEAD_SINK_STORAGE,
     KV_TYPE,
-    PREPROCESS_MODE,
     QUANTIZATION,
     BoundsProblem,
-    CompleteRoute,
-    FlashConfig,
-    PreparationConfig,
     Problem,
-    UnfusedConfig,
-    XqaConfig,
 )
 from routeproof.models.ort.gqa.sizing import Sizing
 from routeproof.spec.records import EnumSet
 from routeproof.spec.terms import FALSE, TRUE, IntDomain, Term, boolean, integer, symbol_int
+
+from .envelopes import configured
 
 __all__ = ["KV", "backends", "corner", "decode", "need", "plain_bounds"]
 
@@ -91,15 +86,5 @@ def decode(bounds: BoundsProblem, **changes: Term) -> Problem:
 
 def need(bounds: BoundsProblem, problem: Problem, route: str) -> Sizing[CompleteLayout]:
     """The complete recipe of a route, its KV length the whole capacity."""
-    backend, fast = route.removesuffix("_fast_decode"), boolean(route == "flash_fast_decode")
-    length, device = effective_capacity(problem), bounds.multi_processor_count
-    major, minor, bf16 = bounds.device_major, bounds.device_minor, bounds.is_bf16
-    kv_type, sink = bounds.xqa_kv_type, bounds.xqa_head_sink_storage
-    config = CompleteRoute(
-        BACKEND[backend],
-        PreparationConfig(PREPROCESS_MODE[backend], fast),
-        XqaConfig(major, minor, device, kv_type, sink, bf16),
-        FlashConfig(length, bounds.local_window_size, device, fast),
-        UnfusedConfig(length),
-    )
+    config = configured(bounds, route, effective_capacity(problem))
     return complete.layout(problem, config)

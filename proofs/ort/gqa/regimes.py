@@ -249,11 +249,12 @@ _DEVICES = (
 )
 
 
-def _waves(choice: Choice, waves: int, device: Device) -> Claim:
+def _waves(device: Device, waves: int) -> Claim:
     """All splits of all work items, in multiples of the device; and how many states are of a kind.
 
     Where splits are as many as two caps allow, the state counts for both.
     """
+    choice = device.choice
     splits, idle = choice.splits, ~choice.fills_device
     capped = all_of(idle, splits > 1, splits == choice.most)
     return Claim(
@@ -279,7 +280,7 @@ def _efficient(device: Device) -> Obligation:
         note="Every count of work items and of KV blocks is tried, up to where each settles.",
     )
     def statement() -> Claim:
-        return _waves(device.choice, device.waves, device)
+        return _waves(device, device.waves)
 
     return statement
 
@@ -293,7 +294,7 @@ def _fewer_waves(device: Device) -> Obligation:
         note="The twin: where few splits are eligible, the efficient ones are many.",
     )
     def statement() -> Claim:
-        return _waves(device.choice, device.waves - 1, device)
+        return _waves(device, device.waves - 1)
 
     return statement
 

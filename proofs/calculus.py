@@ -12,10 +12,13 @@ from routeproof.spec.function import Source
 from routeproof.spec.obligation import Claim, Obligation, obligation
 from routeproof.spec.terms import (
     Bool,
+    Int,
     IntDomain,
     align_up,
     all_of,
+    any_of,
     ceil_div,
+    first,
     implies,
     ite,
     maximum,
@@ -32,7 +35,42 @@ p, q = symbol_bool("p"), symbol_bool("q")
 unit = symbol_int("unit", IntDomain(1))
 _Lemma = tuple[str, Mapping[str, Bool], Bool]
 
+_CAP = 4
+_hits = tuple(symbol_bool(f"hit {candidate}") for candidate in range(1, _CAP + 1))
+
+
+def _found() -> Int:
+    """A search within the limit m, whatever its condition says of each candidate."""
+
+    def hits(candidate: Int) -> Bool:
+        return any_of(*(all_of(candidate == at, hit) for at, hit in enumerate(_hits, 1)))
+
+    return first("candidate", m, hits, otherwise=a, at_most=_CAP)
+
+
+# What is evident or a fact (absurd, fact, range, same) has no lemma: the ranges and the sums that
+# decide it are held against the interpreter on random terms.
 _RULES: Mapping[str, _Lemma] = {
+    "all": ("a conjunction, part by part", {"p": p, "q": q}, all_of(p, q)),
+    "any": ("one part, where the others fail", {"q unless p": implies(~p, q)}, any_of(p, q)),
+    "cases": (
+        "whether a condition holds or fails",
+        {"if p": implies(p, a <= b), "if not p": implies(~p, a <= b)},
+        a <= b,
+    ),
+    "order": ("less, as at most one less", {"a < b": a + 1 <= b}, all_of(a < b, ~(b <= a))),
+    "equal": ("equal, as at most each other", {"a <= b": a <= b, "b <= a": b <= a}, a == b),
+    "above": ("a fact below the right side", {"a <= b": a <= b, "b <= c": b <= c}, a <= c),
+    "search": (
+        "a candidate within the limit, or none",
+        {"m <= c": m <= c, "1 <= c": c >= 1, "a <= c": a <= c},
+        _found() <= c,
+    ),
+    "search.capped": (
+        "a candidate within the cap, or none",
+        {"cap <= c": c >= _CAP, "1 <= c": c >= 1, "a <= c": a <= c},
+        _found() <= c,
+    ),
     "below": ("a fact above the left side", {"a <= b": a <= b, "b <= c": b <= c}, a <= c),
     "apart": ("two integers apart", {"a < b": a + 1 <= b}, a != b),
     "chosen": ("the branch taken", {"p": p, "then": a <= c}, ite(p, a, b) <= c),
@@ -126,6 +164,10 @@ _NEEDED = {
     "unit": "b is a multiple",
     "guarded": "crossed",
     "parts": "rest",
+    "any": "q unless p",
+    "cases": "if not p",
+    "search": "a <= c",
+    "search.capped": "a <= c",
 }
 
 

@@ -16,10 +16,11 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from routeproof.spec.errors import InputError
+from routeproof.spec.text import closest
 
 from .discharge import Result
 from .pool import run
-from .registry import closest, load_obligations, select_obligations
+from .registry import load_obligations, select_obligations
 from .report import Output, dump, exit_status, print_result, print_summary, to_json
 from .solver import Options
 

@@ -297,6 +297,37 @@ def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: f
 
 
 @commands.command()
+@click.argument(
+    "spec", required=False, type=click.Path(path_type=Path), metavar="[SPEC.toml|SPEC.json]"
+)
+@click.option("--preset", help="Published model whose geometry the node has.")
+@click.option("--node", multiple=True, metavar="FACT=VALUE,...", help="Facts of the node.")
+@click.option("--device", metavar="NAME|sm=X.Y,sms=N", help="Published device, or its facts.")
+@click.option("--kernel-options", multiple=True, metavar="KERNEL=on|off,...")
+@click.option("--batch", metavar="LOW..HIGH", help="Rows [default: 1].")
+@click.option("--query", metavar="LOW..HIGH", help="Query length (tokens).")
+@click.option("--total", metavar="LOW..HIGH", help="Total length, past included (tokens).")
+@click.option("--past-capacity", metavar="TOKENS", help="Of the past tensors [upper total].")
+@click.option("--allow-query-above-total", is_flag=True, help="Lift query <= total.")
+@click.option("--enforced", metavar="AXIS,...", help="Ranges that the runtime enforces.")
+@click.option("--ladder", help="Revision of the ladder, newest or older [default: newest].")
+@click.option("--alias", help="Past/present pairs that share: both, none, one, any [default].")
+@click.option("--format", "form", type=click.Choice(["text", "json", "csv"]), default="text")
+def bound(spec: Path | None, form: str, **options: Any) -> int:  # noqa: ANN401
+    """The exact maximum of every route over an envelope, with a state that attains it.
+
+    \b
+    routeproof bound --preset qwen2.5-1.5b --device sm=12.0,sms=82 \\
+      --kernel-options cudnn=off --query 1..1024 --total 1..1152
+    routeproof bound node.toml --ladder older --format json
+    """  # noqa: D301 - click reads the control character
+    from .bounding.command import run_bound
+    from .bounding.spec import document
+
+    return run_bound(document(spec, options), form)
+
+
+@commands.command()
 @click.argument("targets", nargs=-1, metavar="ID | ERROR-CODE [FILE.py]...")
 @click.option("--smtlib", is_flag=True, help="Print the query as SMT-LIB 2 text instead.")
 @click.option("--latex", is_flag=True, help="Print the formulas as LaTeX instead.")

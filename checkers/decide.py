@@ -21,11 +21,8 @@ from routeproof.spec.terms import (
     IntDomain,
     Term,
     all_of,
-    boolean,
-    float32,
-    float64,
+    constant,
     free_symbols,
-    integer,
     substitute,
 )
 from routeproof.spec.text import shortened
@@ -43,7 +40,7 @@ from .solver import Limits, Options, ask, second_opinion, solver_version
 from .unrolling import unroll, unrolled_size
 from .witnesses import failing_state
 
-__all__ = ["Decision", "axes_of", "constant", "decide_claim"]
+__all__ = ["Decision", "axes_of", "decide_claim"]
 
 _QUICK_RESOURCES = 1_500_000
 _LARGEST_UNROLLED = 4_000
@@ -428,17 +425,6 @@ def _prepared(conditions: Sequence[Bool]) -> Bool:
     plain = push_negations(all_of(*conditions))
     special = specialise(plain)
     return plain if special is plain else push_negations(_normal((special,))[0])
-
-
-def constant(symbol: Term, value: Value) -> Term:
-    """The constant term of the symbol's sort with the value."""
-    if isinstance(symbol, Bool):
-        return boolean(value)
-    if isinstance(symbol, Int):
-        return integer(value)
-    if isinstance(symbol.sort, EnumSort):
-        return symbol.sort[str(value)]
-    return (float32 if symbol.sort == 32 else float64)(float(value))
 
 
 def axes_of(symbols: Sequence[Term], box: Mapping[str, Interval]) -> dict[str, str]:

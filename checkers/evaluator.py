@@ -20,8 +20,9 @@ from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.obligation import Rows
 from routeproof.spec.records import EnumSet, leaves
 from routeproof.spec.terms import Term
+from routeproof.spec.text import closest
 
-from .registry import closest, load_function
+from .registry import load_function
 from .values import Json, parse_json, read_value, refuse, shown
 
 __all__ = ["Evaluator", "Replayed", "exactly", "recorded", "write_row"]

@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
-from routeproof.spec.errors import ModelError, RouteproofError
+from routeproof.spec.errors import InternalError, ModelError, RouteproofError
 from routeproof.spec.obligation import Obligation, Verdict
 
 from .decide import Decision
@@ -31,17 +31,11 @@ from .process import prepare
 from .registry import load_obligations
 from .solver import Options
 
-__all__ = ["InternalError", "run"]
+__all__ = ["run"]
 
 _GRACE_SECONDS = 5.0
 _LOADING_SECONDS = 60.0  # for the interpreter and all obligations, on a busy machine
 _CONTEXT = multiprocessing.get_context("spawn")
-
-
-class InternalError(RouteproofError):
-    """A worker failed in a way that is our fault; the message carries its traceback."""
-
-    code = "RP900"
 
 
 @dataclass(slots=True)

@@ -5,7 +5,6 @@ Models and proofs are reached through here only, by name, so that no engine depe
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.util
 import itertools
@@ -17,21 +16,23 @@ from contextlib import redirect_stdout
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import Any, cast
 
 from routeproof.spec.errors import InputError, ModelError, RouteproofError, UnknownNameError
 from routeproof.spec.function import Function
 from routeproof.spec.ladder import Ladder
+from routeproof.spec.objective import Question
 from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Statement, declaring
+from routeproof.spec.text import closest
 
 __all__ = [
     "build",
-    "closest",
     "function_names",
     "line_of",
     "load_function",
     "load_ladders",
     "load_obligations",
+    "load_question",
     "pick",
     "select_obligations",
     "shown_path",
@@ -39,7 +40,6 @@ __all__ = [
 
 _CATALOGUE = "routeproof.models.catalogue"
 _PROOFS = "routeproof.proofs"
-_MOST_NAMES = 12
 
 
 def pick(kind: str, name: str, names: Iterable[str]) -> str:
@@ -48,16 +48,6 @@ def pick(kind: str, name: str, names: Iterable[str]) -> str:
     if name in known:
         return name
     raise UnknownNameError(f"unknown {kind} {name!r}{closest(name, known)}")
-
-
-def closest(name: str, names: Iterable[str]) -> str:
-    """What to add to an error about an unknown name: the closest match, or all there are."""
-    known = sorted(names)
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
-    return f"; known: {', '.join(known[:_MOST_NAMES])}{more}"
 
 
 def function_names() -> list[str]:
@@ -77,6 +67,13 @@ def load_ladders(name: str) -> Mapping[str, Ladder]:
     known = importlib.import_module(_CATALOGUE).LADDERS
     module = importlib.import_module(known[pick("ladder", name, known)])
     return cast("Mapping[str, Ladder]", module.ladders())
+
+
+def load_question(document: Mapping[str, Any], name: str = "ort.gqa") -> Question:
+    """What a SPEC asks of the kernel of that name."""
+    known = importlib.import_module(_CATALOGUE).QUESTIONS
+    module = importlib.import_module(known[pick("kernel", name, known)])
+    return cast("Question", module.question(document))
 
 
 def load_obligations(files: Sequence[Path] = ()) -> dict[str, Obligation]:

@@ -11,8 +11,7 @@ from routeproof.spec import floats
 from routeproof.spec.errors import InputError
 from routeproof.spec.interpret import Value
 from routeproof.spec.terms import Bool, EnumSort, Float, Term
-
-from .registry import closest
+from routeproof.spec.text import closest
 
 __all__ = ["Json", "parse_json", "read_json", "read_state", "read_value", "refuse", "shown"]
 

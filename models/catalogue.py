@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["FUNCTIONS", "LADDERS"]
+__all__ = ["FUNCTIONS", "LADDERS", "QUESTIONS"]
 
 _GQA = "routeproof.models.ort.gqa"
 
@@ -25,3 +25,6 @@ FUNCTIONS: Mapping[str, str] = {
 
 # Each module has `ladders()`, which builds the `Ladder` of every revision.
 LADDERS: Mapping[str, str] = {"ort.gqa": f"{_GQA}.ladder"}
+
+# Each module has `question(document)`, which reads what `bound` is asked.
+QUESTIONS: Mapping[str, str] = {"ort.gqa": f"{_GQA}.question"}

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["InputError", "ModelError", "RouteproofError", "UnknownNameError", "UnsupportedError"]
+__all__ = [
+    "InputError",
+    "InternalError",
+    "ModelError",
+    "RouteproofError",
+    "UnknownNameError",
+    "UnsupportedError",
+]
 
 
 class RouteproofError(Exception):
@@ -37,3 +44,9 @@ class UnsupportedError(RouteproofError, NotImplementedError):
     """A reading cannot express a construct; another reading, or a smaller term, can."""
 
     code = "RP301"
+
+
+class InternalError(RouteproofError):
+    """Something failed in a way that is our fault; the message says what, with a traceback."""
+
+    code = "RP900"

@@ -40,6 +40,7 @@ __all__ = [
     "boolean",
     "ceil_div",
     "ceiling",
+    "constant",
     "first",
     "float32",
     "float64",
@@ -568,6 +569,17 @@ def _width(width: Width) -> Width:
     if width not in (32, 64) or isinstance(width, float):
         raise ModelError(f"floats have 32 or 64 bits, not {width!r}")
     return width
+
+
+def constant(symbol: Term, value: float | str) -> Term:
+    """The constant of the symbol's sort with the value."""
+    if isinstance(symbol, Bool):
+        return boolean(value)
+    if isinstance(symbol, Int):
+        return integer(cast("int", value))
+    if isinstance(symbol.sort, EnumSort):
+        return symbol.sort[str(value)]
+    return (float32 if symbol.sort == 32 else float64)(float(value))
 
 
 def symbol_int(name: str, domain: IntDomain | None = None) -> Int:

@@ -1,11 +1,14 @@
-"""Readable infix text of a term, for messages, tables and decision rows."""
+"""Readable texts for messages: a term in infix, and the name that an unknown one may have meant."""
 
 from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
 
 from .floats import round_to
 from .terms import SEARCHES, FloatValue, Op, Term
 
-__all__ = ["render", "shortened"]
+__all__ = ["closest", "render", "shortened"]
 
 _INFIX = {
     Op.ADD: (" + ", 60),
@@ -22,6 +25,7 @@ _INFIX = {
     Op.OR: (" or ", 10),
 }
 _DEEPEST = 100
+_MOST_NAMES = 12
 _FLIPPED = {Op.LT: " > ", Op.LE: " >= "}
 _NEGATED = {Op.LT: " >= ", Op.LE: " > "}
 
@@ -39,6 +43,16 @@ def shortened(term: Term, most: int = 80) -> str:
     """Infix text of at most so many characters, three dots for the rest."""
     text = render(term)
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def closest(name: str, names: Iterable[str]) -> str:
+    """What to add to an error about an unknown name: the closest match, or all there are."""
+    known = {one.lower(): one for one in sorted(names)}
+    close = difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.4)
+    if close:
+        return f"; did you mean {known[close[0]]!r}?"
+    more = f" and {len(known) - _MOST_NAMES} more" if len(known) > _MOST_NAMES else ""
+    return f"; known: {', '.join(list(known.values())[:_MOST_NAMES])}{more}"
 
 
 class _Renderer:

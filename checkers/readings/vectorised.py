@@ -35,7 +35,7 @@ from routeproof.spec.terms import (
 
 from .intervals import Interval, intervals
 
-__all__ = ["Column", "Grid", "Vectorised", "columns", "compile_numpy", "values"]
+__all__ = ["Column", "Grid", "Vectorised", "columns", "compile_numpy", "spans", "values"]
 
 Column = NDArray[Any]
 _Box = tuple[tuple[str, Interval], ...]
@@ -94,17 +94,24 @@ class Grid:
 
     def __init__(self, terms: Sequence[Term], axes: Mapping[Term, Column]) -> None:
         """Compile for the ranges of the axes."""
-        box = {one.name: _span(axis) for one, axis in axes.items() if isinstance(one, Int)}
-        self._program = Program(tuple(terms), _Columns(intervals(terms, box)))
+        self._program = Program(tuple(terms), _Columns(intervals(terms, spans(axes))))
 
     def __call__(self, axes: Mapping[Term, Column]) -> list[Column]:
         """One flat column per term, the last axis moving fastest."""
         shape = tuple(len(axis) for axis in axes.values())
         opened = np.ix_(*map(np.arange, shape))
-        inputs = {s.name: axis[at] for (s, axis), at in zip(axes.items(), opened, strict=True)}
+        inputs = {s: axis[at] for (s, axis), at in zip(axes.items(), opened, strict=True)}
+        return [np.broadcast_to(one, shape or (1,)).ravel() for one in self.opened(inputs)]
+
+    def opened(self, axes: Mapping[Term, Column]) -> list[Column]:
+        """The same for axes that already have the shapes in which they meet, results unexpanded."""
         with np.errstate(all="ignore"):
-            found = self._program(inputs)
-        return [np.broadcast_to(one, shape or (1,)).ravel() for one in found]
+            return self._program({one.name: axis for one, axis in axes.items()})
+
+
+def spans(axes: Mapping[Term, Column]) -> dict[str, Interval]:
+    """The range of every integer symbol's values."""
+    return {one.name: _span(axis) for one, axis in axes.items() if isinstance(one, Int)}
 
 
 def columns(terms: Sequence[Term], states: Sequence[State]) -> dict[str, Column]:
@@ -279,13 +286,17 @@ def _first(
     result: Column,
     body: Callable[[Column], list[Column]],
 ) -> Column:
-    pending = limit >= 1
+    pending, least = limit >= 1, int(limit.min(initial=2**62))
+    result = result.copy()
     for candidate in candidates:
         if not pending.any():
             break
         hit = pending & body(candidate)[0]
-        result = np.where(hit, candidate, result)
-        pending = pending & ~hit & (limit > candidate)
+        if hit.any():
+            result = _filled(result, candidate, hit)
+            pending = pending > hit
+        if candidate[0] >= least:
+            pending = pending & (limit > candidate)
     return result
 
 
@@ -295,10 +306,21 @@ def _greatest(
     best: Column,
     body: Callable[[Column], list[Column]],
 ) -> Column:
+    best, least = best.copy(), int(limit.min(initial=2**62))
     for candidate in candidates:
         eligible, value = body(candidate)
-        best = np.where(eligible & (limit >= candidate) & (value > best), value, best)
+        if candidate[0] > least:
+            eligible = eligible & (limit >= candidate)
+        best = _filled(best, value, eligible & (value > best))
     return best
+
+
+def _filled(column: Column, value: Column, where: Column) -> Column:
+    """The column with the value at some places: written over, once it has the shape of all."""
+    if column.shape != where.shape:
+        return np.where(where, value, column)
+    np.copyto(column, value, where=where)
+    return column
 
 
 def _elementwise(function: Callable[..., float]) -> Callable[..., Column]:

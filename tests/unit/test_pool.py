@@ -9,6 +9,7 @@ import pytest
 from routeproof.checkers import pool
 from routeproof.checkers.registry import load_obligations
 from routeproof.checkers.solver import Limits, Options
+from routeproof.spec.errors import InternalError
 from routeproof.spec.obligation import Verdict
 
 HEAD = """\
@@ -116,7 +117,7 @@ if IN_WORKER:
 
 def test_an_internal_error_surfaces_with_its_traceback(run):
     """It is nobody's verdict, and it carries the id and the line."""
-    with pytest.raises(pool.InternalError, match=r"(?s)own\.\w+: .*own\.py.*1 // 0") as error:
+    with pytest.raises(InternalError, match=r"(?s)own\.\w+: .*own\.py.*1 // 0") as error:
         list(run(*FINE, prelude=SABOTAGE))
     assert error.value.code.startswith("RP9")
 
@@ -147,7 +148,7 @@ def test_closing_early_ends_every_worker(run):
 
 def test_an_error_ends_every_worker(run):
     """Also those that are busy: the fixture finds no process left."""
-    with pytest.raises(pool.InternalError):
+    with pytest.raises(InternalError):
         list(run(("hangs", "threading.Event().wait()"), *FINE, prelude=SABOTAGE))
 
 

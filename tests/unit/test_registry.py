@@ -3,7 +3,6 @@
 import pytest
 
 from routeproof.checkers.registry import (
-    closest,
     function_names,
     load_function,
     load_ladders,
@@ -168,7 +167,6 @@ def test_an_unknown_name_carries_the_closest_match():
         UnknownNameError, match=r"unknown ladder 'ort\.gqs'; did you mean 'ort\.gqa'\?"
     ):
         pick("ladder", "ort.gqs", ["other", "ort.gqa"])
-    assert closest("zzz", ["b", "a"]) == "; known: a, b"
 
 
 def test_the_catalogue_answers_to_its_names():

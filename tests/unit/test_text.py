@@ -17,7 +17,7 @@ from routeproof.spec.terms import (
     symbol_float,
     symbol_int,
 )
-from routeproof.spec.text import render
+from routeproof.spec.text import closest, render
 
 X, Y = symbol_int("x"), symbol_int("y")
 FLAG = symbol_bool("flag")
@@ -83,3 +83,9 @@ def test_ranges_name_machine_limits(lo, hi, text):
     """Limits of machine types are powers of two, everything else digits."""
     assert show_range(lo, hi) == text
     assert str(IntDomain(lo, hi)) == text
+
+
+def test_an_unknown_name_brings_the_closest_one_or_all():
+    """In any case of letters."""
+    assert closest("UNFUSD", ["flash", "unfused"]) == "; did you mean 'unfused'?"
+    assert closest("zzz", ["b", "a"]) == "; known: a, b"

@@ -25,8 +25,10 @@ from routeproof.spec.terms import (
 )
 
 __all__ = [
+    "BLOCK_M",
     "MAX_SPLITS",
     "block_n",
+    "fills_device",
     "is_eligible",
     "kv_blocks",
     "selected_split_count",
@@ -35,7 +37,7 @@ __all__ = [
 ]
 
 MAX_SPLITS = 128
-_BLOCK_M = 64
+BLOCK_M = 64
 
 
 def block_n(head_size: Int) -> Int:
@@ -50,7 +52,7 @@ def kv_blocks(kv_length: Int, head_size: Int) -> Int:
 
 def work_items(batch_size: Int, heads: Int, sequence_length: Int) -> Int:
     """Independent blocks of work before any split: one per row, head and 64 query tokens."""
-    return batch_size * heads * ceil_div(sequence_length, _BLOCK_M)
+    return batch_size * heads * ceil_div(sequence_length, BLOCK_M)
 
 
 def split_ceiling(kv_blocks: Int, multiprocessors: Int) -> Int:
@@ -63,6 +65,12 @@ def is_eligible(splits: Int, kv_blocks: Int) -> Bool:
     return any_of(splits == 1, ceil_div(kv_blocks, splits) != ceil_div(kv_blocks, splits - 1))
 
 
+def fills_device(work: Int, multiprocessors: Int) -> Bool:
+    """The work alone keeps 0.8 of the multiprocessors busy: nothing is split."""
+    # 0.8f against a double 0.8 is not decided by the rows; the source writes 0.8f.
+    return to_float(work, 32) >= float32(0.8) * to_float(multiprocessors, 32)
+
+
 def _efficiency(work: Int, splits: Int, multiprocessors: Int) -> Float:
     """The share of multiprocessors busy over all waves, in float32."""
     waves = to_float(work * splits, 32) / to_float(multiprocessors, 32)
@@ -71,9 +79,8 @@ def _efficiency(work: Int, splits: Int, multiprocessors: Int) -> Float:
 
 def selected_split_count(work: Int, kv_blocks: Int, multiprocessors: Int) -> Int:
     """The fewest eligible splits within 85 % of the best efficiency, or 1 for work enough."""
-    # 0.8f against a double 0.8 is not decided by the rows; the source writes 0.8f.
-    fills_device = to_float(work, 32) >= float32(0.8) * to_float(multiprocessors, 32)
-    limit = ite(fills_device, 1, split_ceiling(kv_blocks, multiprocessors))
+    filled = fills_device(work, multiprocessors)
+    limit = ite(filled, 1, split_ceiling(kv_blocks, multiprocessors))
     best = greatest(
         "splits",
         limit,

@@ -1,0 +1,1 @@
+"""`routeproof bound`: the exact maximum of every route, next to what an estimator reserves."""

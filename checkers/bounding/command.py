@@ -1,0 +1,36 @@
+"""The `bound` command: ask, answer, write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from routeproof.checkers.registry import load_question
+from routeproof.checkers.report import Output
+
+from .answer import Answer, answer
+from .report import as_csv, as_json, print_text
+
+__all__ = ["exit_status", "run_bound"]
+
+_WIDE = 200
+
+
+def run_bound(document: Mapping[str, Any], form: str) -> int:
+    """Print the answer; 3 if some maximum is only bounded."""
+    found = answer(load_question(document))
+    if form == "text":
+        console = Output(emoji=False, highlight=False)
+        if not console.is_terminal:
+            console.width = _WIDE
+        print_text(console, found)
+    else:
+        click.echo(as_json(found) if form == "json" else as_csv(found), nl=False)
+    return exit_status(found)
+
+
+def exit_status(found: Answer) -> int:
+    """0 where every answer is definite, `unavailable` included; 3 where one is a bound only."""
+    return 3 if any(entry.status == "safe bound" for entry in found.entries) else 0

@@ -1,0 +1,176 @@
+"""An answer as text, JSON or CSV; equal answers give equal bytes."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from routeproof.checkers.report import dump
+
+from .answer import Answer, Entry
+
+__all__ = ["SCHEMA_VERSION", "as_csv", "as_json", "print_text", "ratio"]
+
+SCHEMA_VERSION = 1
+_COLUMNS = (
+    "phase",
+    "route",
+    "alias",
+    "status",
+    "exact_bytes",
+    "structural_bytes",
+    "unfused_bytes",
+)
+_STYLES = {"exact": "green", "safe bound": "yellow", "unavailable": "red"}
+_LENGTHS = ("batch_size", "sequence_length", "total_sequence_length")
+
+
+def ratio(larger: int | None, exact: int | None) -> float | None:
+    """How many times the exact bytes; None where either is unknown or nothing is needed."""
+    return larger / exact if larger is not None and exact else None
+
+
+def as_json(answer: Answer) -> str:
+    """One object with a stable schema; bytes that are not known are null."""
+    question = answer.question
+    return dump(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "status": answer.status,
+            "reason": answer.reason,
+            "exact_bytes": answer.exact_bytes,
+            "structural_bytes": answer.structural_bytes,
+            "unfused_bytes": answer.unfused_bytes,
+            "facts": [asdict(one) for one in question.facts],
+            "conditional_on": list(question.conditional_on),
+            "routes": [_entry(one) for one in answer.entries],
+            "errors": [
+                {"phase": phase, "error": error, "alias": alias}
+                for phase, error, alias in question.errors
+            ],
+            "proof": {"regimes": answer.regimes, "lemmas": dict(answer.lemmas)},
+        }
+    )
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    found = asdict(entry)
+    found["attained_at"] = dict(entry.attained_at) if entry.attained_at else None
+    found["ratios"] = {
+        "structural": ratio(entry.structural_bytes, entry.exact_bytes),
+        "unfused": ratio(entry.unfused_bytes, entry.exact_bytes),
+    }
+    return found
+
+
+def as_csv(answer: Answer) -> str:
+    """A line per phase, route and alias state; bytes that are not known are empty."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow((*_COLUMNS, *_LENGTHS, "reason"))
+    for entry in answer.entries:
+        at = entry.attained_at or {}
+        lengths = (at.get(name, "") for name in _LENGTHS)
+        writer.writerow((*(getattr(entry, name) for name in _COLUMNS), *lengths, entry.reason))
+    return text.getvalue()
+
+
+def print_text(console: Console, answer: Answer) -> None:
+    """Facts, a table, the largest state region by region, and what the answer rests on."""
+    for section, line in _facts(answer):
+        console.print(Text.assemble((f"{section:23}", "bold"), line))
+    console.print()
+    console.print(_table(answer))
+    _print_whole(console, answer)
+    for phase, error, alias in answer.question.errors:
+        console.print(f"error           {phase}, alias {alias}: {error}", style="yellow")
+    conditions = answer.question.conditional_on
+    if conditions:
+        console.print(f"declared only   {', '.join(conditions)}: nothing enforces it")
+    open_lemmas = [name for name, word in answer.lemmas.items() if not word.startswith("proved")]
+    engines = sorted({word.split()[-1] for word in answer.lemmas.values()})
+    console.print(
+        f"proof           {answer.regimes:,} regimes, each at its corner; {len(answer.lemmas)} "
+        f"lemmas over all facts, {len(open_lemmas) or 'none'} open (by {', '.join(engines)}); "
+        "every maximum executed"
+    )
+
+
+def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
+    """A line per section and origin; of a preset its source."""
+    lines: dict[tuple[str, str], list[str]] = {}
+    for one in answer.question.facts:
+        if one.name == "preset":
+            yield f"{one.section} preset", f"{one.value}, by {one.origin}"
+            continue
+        origin = one.origin.partition(" ")[0]
+        lines.setdefault((one.section, origin), []).append(f"{one.name}={_value(one.value)}")
+    for (section, origin), parts in lines.items():
+        yield f"{section} {origin}", ", ".join(parts)
+
+
+def _value(value: object) -> str:
+    """A fact's value as options write it."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "none" if value in (None, "") else str(value)
+
+
+def _table(answer: Answer) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name in ("phase", "route", "alias"):
+        table.add_column(name, no_wrap=True)
+    for name in ("exact", "structural", "", "unfused", ""):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("attained at", no_wrap=True)
+    for entry in answer.entries:
+        exact = entry.exact_bytes
+        table.add_row(
+            entry.phase,
+            entry.route,
+            entry.alias,
+            Text(_bytes(exact, entry.status), style=_STYLES[entry.status]),
+            _bytes(entry.structural_bytes),
+            _times(entry.structural_bytes, exact),
+            _bytes(entry.unfused_bytes),
+            _times(entry.unfused_bytes, exact),
+            _place(entry),
+        )
+    return table
+
+
+def _bytes(size: int | None, otherwise: str = "unavailable") -> str:
+    return otherwise if size is None else f"{size:,}"
+
+
+def _times(larger: int | None, exact: int | None) -> str:
+    found = ratio(larger, exact)
+    return "" if found is None else f"{found:,.1f}x"
+
+
+def _place(entry: Entry) -> str:
+    if entry.attained_at is None:
+        return entry.reason
+    batch, query, total = (entry.attained_at[name] for name in _LENGTHS)
+    return f"batch {batch:,}, query {query:,}, total {total:,}"
+
+
+def _print_whole(console: Console, answer: Answer) -> None:
+    console.print()
+    word = answer.status if not answer.reason else f"{answer.status}: {answer.reason}"
+    console.print(f"status          {word}", style=_STYLES[answer.status])
+    for name in ("exact", "structural", "unfused"):
+        console.print(f"{name:15} {_bytes(getattr(answer, f'{name}_bytes'))} bytes")
+    if answer.exact_bytes is not None:
+        largest = next(one for one in answer.entries if one.exact_bytes == answer.exact_bytes)
+        place = f"{largest.phase} by {largest.route}, alias {largest.alias}"
+        console.print(f"largest         {place}")
+        for region in largest.regions:
+            console.print(f"  {region.name:42} {region.bytes:>15,} at {region.offset_bytes:,}")

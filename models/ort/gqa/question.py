@@ -1,0 +1,465 @@
+"""What `routeproof bound` asks of GroupQueryAttention: cases to maximise, rows to execute them by.
+
+The total length is taken to live on the CPU, where the runtime classifies a Run: first prompt,
+chunk (batch 1 only) or decode. Which route runs follows from the ladder with every run-time fact
+free: aliasing as asked, the probes of XQA and cuDNN either way.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, cast
+
+from routeproof.models.facts import refuse
+from routeproof.spec import floats
+from routeproof.spec.interpret import Value, compile_terms
+from routeproof.spec.objective import Case, Domain, Execution, Fact, Lemma, Question
+from routeproof.spec.obligation import Claim
+from routeproof.spec.records import leaves, symbols
+from routeproof.spec.terms import Enum, Int, Term, constant, ite, substitute
+
+from . import ladder
+from .node import Asked, read
+from .objectives import BATCH, QUERY, TOTAL, objective
+from .problem import AGGREGATE_BACKEND, LadderFacts
+
+__all__ = ["lemmas", "question"]
+
+_AXIS_NAMES = {BATCH: "batch_size", QUERY: "sequence_length", TOTAL: "total_sequence_length"}
+_OUTPUT = {"older": "out", "newest": "out_newest"}
+_CACHE = {"int8": ("int8", 1, 8), "fp8": ("fp8", 1, 8), "int4": ("uint8", 1, 4)}
+_PARTS = ("xqa", "flash", "memory_efficient", "unfused")
+_HALVES = ("compaction_key", "compaction_value")  # of one region
+_Path = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A part of a phase on which the recipe is one formula: its name there, and the states."""
+
+    phase: str
+    name: str
+    domain: Domain
+
+
+def question(document: Mapping[str, Any]) -> Question:
+    """The cases of a SPEC.
+
+    Raises:
+        InputError: a fact is unknown, malformed or contradicts another.
+    """
+    asked = read(document)
+    found, outcome = _Found(), _outcomes(asked)
+    for part in _parts(asked):
+        for run in _runs(asked):
+            found.add(asked, part, run, *outcome(part, run))
+    if not (found.cases or found.unsized or found.errors):
+        envelope = asked.envelope
+        refuse(
+            "envelope",
+            f"batch {envelope.batch}, query {envelope.query} and total {envelope.total} admit no "
+            "Run: several tokens after a first prompt need batch 1",
+        )
+    return Question(
+        facts=(*asked.facts, *_derived(asked)),
+        conditional_on=_declared(asked),
+        cases=tuple(found.cases.values()),
+        references=found.references,
+        unsized=tuple(found.unsized),
+        errors=tuple(found.errors),
+        structural=partial(_structural, asked),
+        preserved=partial(_preserved, asked),
+        regions=_regions,
+        lemmas=lemmas(asked.ladder),
+    )
+
+
+class _Found:
+    """What the parts and runs lead to, each outcome once."""
+
+    def __init__(self) -> None:
+        self.cases: dict[tuple[str, ...], Case] = {}
+        self.references: dict[tuple[str, str], tuple[Case, ...]] = {}
+        self.unsized: dict[_Path, None] = {}
+        self.errors: dict[_Path, None] = {}
+        self._seen: set[tuple[str, str]] = set()
+
+    def add(
+        self, asked: Asked, part: _Part, run: Mapping[str, Value], route: str, error: str
+    ) -> None:
+        """What one part of a phase leads to under one combination of run-time facts."""
+        alias = _alias(run)
+        place = (part.phase, error if route == "error" else route, alias)
+        if route == "error":
+            self.errors[place] = None
+            return
+        if route == "cudnn":
+            self.unsized[place] = None
+        else:
+            self.cases.setdefault((*place, part.name), _case(asked, part, run, route))
+        if (part.name, alias) not in self._seen:
+            self._seen.add((part.name, alias))
+            reference = _case(asked, part, run, "unfused")
+            key = (part.phase, alias)
+            self.references[key] = (*self.references.get(key, ()), reference)
+
+
+@cache
+def lemmas(revision: str) -> tuple[Lemma, ...]:
+    """That 2 tokens stand for any longer query wherever a route is chosen."""
+    facts, ends = symbols(LadderFacts), _ends(revision)
+    length, new = facts.sequence_length, facts.kv_sequence_length
+    few: dict[Term, Term] = {
+        length: ite(length == 1, 1, 2),
+        new: ite(new == 0, 0, ite(length == 1, 1, 2)),
+    }
+    claim = Claim(
+        {
+            name: one == cast("Enum", two)
+            for name, one, two in zip(("route", "error"), ends, substitute(ends, few), strict=True)
+        },
+        {"there is a token": length >= 1, "no negative length": new >= 0},
+    )
+    return (Lemma(f"{revision} ladder: the route depends on one token or several", claim),)
+
+
+def _parts(asked: Asked) -> Iterator[_Part]:
+    """The phases in the order of a session, cut where the recipe is another formula."""
+    envelope = asked.envelope
+    batch = (envelope.batch.low, envelope.batch.high)
+    query, total = envelope.query, envelope.total
+    if query.low == 1 and total.low == 1:
+        yield _Part("prefill", "single", Domain({BATCH: batch, TOTAL: (1, 1)}))
+    low, high = max(2, query.low, total.low), min(query.high, total.high)
+    if low <= high:
+        ranges = {BATCH: batch, QUERY: (low, high), TOTAL: (low, high)}
+        yield _Part("prefill", "first", Domain(ranges, equal=(QUERY, TOTAL)))
+    if envelope.batch.low == 1:
+        yield from _chunks(asked)
+    if query.low == 1 and total.high >= 2:
+        ranges = {BATCH: batch, TOTAL: (max(2, total.low), total.high)}
+        yield _Part("decode", "decode", Domain(ranges))
+
+
+def _chunks(asked: Asked) -> Iterator[_Part]:
+    """Several tokens, not the whole sequence: fewer than it, or more where that is admitted."""
+    query, total = asked.envelope.query, asked.envelope.total
+    few = max(2, query.low)
+    below = ((few, min(query.high, total.high - 1)), (max(total.low, few + 1), total.high))
+    above = ((max(few, total.low + 1), query.high), (total.low, min(total.high, query.high - 1)))
+    orders = [(below, (QUERY, TOTAL))]
+    if asked.envelope.allow_query_above_total:
+        orders.append((above, (TOTAL, QUERY)))
+    for (lengths, totals), less in orders:
+        if lengths[0] <= lengths[1] and totals[0] <= totals[1]:
+            ranges = {BATCH: (1, 1), QUERY: lengths, TOTAL: totals}
+            yield _Part("chunk", "chunk", Domain(ranges, less=less))
+
+
+def _runs(asked: Asked) -> Iterator[Mapping[str, Value]]:
+    """Every combination of the run-time facts beside the lengths, defaults first."""
+    flags = (True, False)
+    for key, value, xqa, stable, supported in itertools.product(flags, repeat=5):
+        run: dict[str, Value] = {
+            "past_key_shared": key,
+            "past_value_shared": value,
+            "xqa_shared_memory_ok": xqa,
+            "cudnn_is_stable": stable,
+            "cudnn_is_supported": supported,
+        }
+        if asked.alias in ("any", _alias(run)) and (asked.past_capacity or not (key or value)):
+            yield run
+
+
+def _alias(run: Mapping[str, Value]) -> str:
+    shared = int(bool(run["past_key_shared"])) + int(bool(run["past_value_shared"]))
+    return ("none", "one", "both")[shared]
+
+
+@cache
+def _ends(revision: str) -> tuple[Enum, Enum]:
+    """The route that a Run takes and the error it ends in, as terms over the ladder's facts."""
+    found = ladder.outcome(ladder.ladders()[revision])
+    return found.route, found.error
+
+
+def _outcomes(asked: Asked) -> Callable[[_Part, Mapping[str, Value]], tuple[str, str]]:
+    """The route of a Run, and the error if that is `error`, on this node and device."""
+    static = {
+        name: value
+        for name, value in _ladder_row(asked, False, 1, {}).items()
+        if name not in ladder.RUNTIME_FACTS
+    }
+    facts = {one: constant(one, static[one.name]) for one in _symbols(static)}
+    program = compile_terms(substitute(_ends(asked.ladder), facts))
+
+    def outcome(part: _Part, run: Mapping[str, Value]) -> tuple[str, str]:
+        tokens = 1 if part.name in ("single", "decode") else 2
+        route, error = program(_ladder_row(asked, part.phase == "prefill", tokens, run))
+        return str(route), str(error)
+
+    return outcome
+
+
+def _symbols(names: Collection[str]) -> Iterator[Term]:
+    return (one for name, one in leaves(symbols(LadderFacts)).items() if name in names)
+
+
+def _case(asked: Asked, part: _Part, run: Mapping[str, Value], route: str) -> Case:
+    alias = _alias(run)
+    separate = alias == "one" and not asked.node.windowed_cache
+    prefill = part.phase == "prefill"
+    facts = _flat(_complete_row(asked, route, (1, 1, 1), prefill=prefill, separate=separate))
+
+    def execute(state: Mapping[Int, int]) -> tuple[Execution, ...]:
+        lengths = (state[BATCH], state.get(QUERY, 1), state[TOTAL])
+        row = _complete_row(asked, route, lengths, prefill=prefill, separate=separate)
+        return (
+            Execution("ort.gqa.complete", row, {"out.status": "ok"}),
+            Execution(
+                "ort.gqa.ladder",
+                _ladder_row(asked, prefill, lengths[1], run),
+                {f"{_OUTPUT[asked.ladder]}.route": route},
+            ),
+            Execution(
+                "ort.gqa.classifier",
+                _classifier_row(lengths),
+                {
+                    "out.status": "ok",
+                    "out.is_first_prompt": prefill,
+                    "out.is_subsequent_prompt": part.phase == "chunk",
+                },
+            ),
+        )
+
+    return Case(
+        phase=part.phase,
+        route=route,
+        alias=alias,
+        objective=objective(
+            route, part.name, windowed=asked.node.windowed_cache, separate=separate
+        ),
+        domain=part.domain,
+        facts=facts,
+        runtime={name: value for name, value in run.items() if not name.startswith("cudnn")},
+        names=_AXIS_NAMES,
+        execute=execute,
+    )
+
+
+def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for name, value in row.items():
+        path = f"{prefix}{name}"
+        found |= _flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
+    return found
+
+
+def _storage(asked: Asked) -> tuple[str, int, int]:
+    """The cache's type, bytes per element and bits of a packed row."""
+    cache = asked.node.cache
+    return _CACHE.get(cache, (asked.node.type if cache == "same" else cache, 2, 0))
+
+
+def _complete_row(
+    asked: Asked, route: str, lengths: tuple[int, int, int], *, prefill: bool, separate: bool
+) -> dict[str, Any]:
+    """The input of `ort.gqa.complete` for a batch, a query and a total length."""
+    node, device = asked.node, asked.device
+    batch, query, total = lengths
+    _, size, bits = _storage(asked)
+    major, minor = device.capability
+    backend, fast = route.removesuffix("_fast_decode"), route == "flash_fast_decode"
+    window = node.window or -1
+    return {
+        "problem": {
+            "qkv_element_size": 2,
+            "cache_element_size": size,
+            "batch_size": batch,
+            "sequence_length": query,
+            "num_heads": node.num_heads,
+            "kv_num_heads": node.kv_num_heads,
+            "head_size": node.head_size,
+            "present_kv_cache_capacity": asked.capacity,
+            "past_kv_cache_capacity": asked.past_capacity,
+            "kv_cache_bit_width": bits,
+            "k_quantization": node.quantizations[0],
+            "v_quantization": node.quantizations[1],
+            "is_windowed_kv_cache": node.windowed_cache,
+            "is_first_prompt": prefill,
+            "do_rotary": node.rotary,
+            "is_packed_qkv": node.packed,
+            "use_qk_norm": node.qk_norm,
+            "requires_separate_past_buffer": separate,
+        },
+        "route": {
+            "backend": backend,
+            "preparation": {"preprocess_mode": backend, "use_flash_attention_fast_decode": fast},
+            "xqa": {
+                "device_major": major,
+                "device_minor": minor,
+                "multi_processor_count": device.sms,
+                "kv_type": _kv_type(asked),
+                "head_sink_storage": node.head_sink,
+                "is_bf16": node.type == "bf16",
+            },
+            "flash": {
+                "total_sequence_length": total,
+                "local_window_size": window,
+                "multi_processor_count": device.sms,
+                "fast_decode": fast,
+            },
+            "unfused": {"total_sequence_length": total},
+        },
+    }
+
+
+def _kv_type(asked: Asked) -> str:
+    """The cache's type as XQA names it; it has no name for 4 bits."""
+    return {"int8": "int8", "fp8": "fp8"}.get(asked.node.cache, "none")
+
+
+def _ladder_row(
+    asked: Asked, prefill: bool, query: int, run: Mapping[str, Value]
+) -> dict[str, Value]:
+    """The input of `ort.gqa.ladder`."""
+    node, options = asked.node, asked.options
+    major, minor = asked.device.capability
+    return {
+        "element_type": node.type,
+        "cache_type": _storage(asked)[0],
+        "k_quant_type": node.quantizations[0],
+        "v_quant_type": node.quantizations[1],
+        "kv_scales_same_tensor": node.same_scale_tensor,
+        "enable_xqa": options.xqa == "on",
+        "is_unidirectional": node.causal,
+        "has_attention_bias": node.attention_bias,
+        "device_major": major,
+        "device_minor": minor,
+        "is_first_prompt": prefill,
+        "sequence_length": query,
+        "kv_sequence_length": query if node.new_kv else 0,
+        "softcap": floats.round_to(node.softcap, 32),
+        "use_qk_norm": node.qk_norm,
+        "smooth_softmax": node.smooth_softmax,
+        "has_head_sink": node.head_sink != "none",
+        "num_heads": node.num_heads,
+        "kv_num_heads": node.kv_num_heads,
+        "head_size": node.head_size,
+        "local_window_size": node.window or -1,
+        "past_kv_format_bnsh": True,
+        "enable_cudnn_flash_attention": options.cudnn == "on",
+        "auto_enable_cudnn_flash_attention": options.cudnn == "auto",
+        "disable_flash_attention": options.flash == "off",
+        "disable_flash_decode": options.flash_decode == "off",
+        "disable_memory_efficient_attention": options.memory_efficient == "off",
+        "is_windowed_kv_cache": node.windowed_cache,
+        **run,
+    }
+
+
+def _classifier_row(lengths: tuple[int, int, int]) -> dict[str, Value]:
+    batch, query, total = lengths
+    return {
+        "batch_size": batch,
+        "sequence_length": query,
+        "total_sequence_length": total,
+        "total_sequence_length_on_cpu": True,
+        "has_past": query < total,
+        "past_sequence_length": max(0, total - query),
+    }
+
+
+def _structural(asked: Asked, routes: frozenset[str]) -> Execution:
+    """The aggregate over a set of routes, as the estimator computes it for this envelope."""
+    node, envelope = asked.node, asked.envelope
+    _, size, bits = _storage(asked)
+    major, minor = asked.device.capability
+    phases = {part.phase for part in _parts(asked)}
+    bounds = {
+        "qkv_element_size": 2,
+        "cache_element_size": size,
+        "batch_size_bound": envelope.batch.high,
+        "sequence_length_bound": envelope.query.high,
+        "num_heads": node.num_heads,
+        "kv_num_heads": node.kv_num_heads,
+        "head_size_bound": node.head_size,
+        "present_kv_cache_capacity_bound": asked.capacity,
+        "kv_cache_bit_width": bits,
+        "k_quantization": node.quantizations[0],
+        "v_quantization": node.quantizations[1],
+        "is_windowed_kv_cache": node.windowed_cache,
+        "do_rotary": node.rotary,
+        "is_packed_qkv": node.packed,
+        "use_qk_norm": node.qk_norm,
+        "prompt_reachable": bool(phases & {"prefill", "chunk"}),
+        "decode_reachable": "decode" in phases,
+        "reachable_backends": [one for one in AGGREGATE_BACKEND.members if one in routes],
+        "device_major": major,
+        "device_minor": minor,
+        "multi_processor_count": asked.device.sms,
+        "is_bf16": node.type == "bf16",
+        "xqa_kv_type": _kv_type(asked),
+        "xqa_head_sink_storage": node.head_sink,
+        "head_sink_may_be_prepacked": node.head_sink == "prepacked_fp32",
+        "local_window_size": node.window or -1,
+    }
+    return Execution("ort.gqa.bounds", {"bounds": bounds}, {"out.status": "ok"})
+
+
+def _preserved(asked: Asked, alias: str) -> int:
+    """Bytes that the adapter adds for the past tensor of a half aliased pair.
+
+    Rounded up to 256, because the next region starts there; the sources do not say whether the
+    adapter rounds, and without it the sum can be less than the recipe.
+    """
+    node = asked.node
+    if alias != "one" or node.windowed_cache:
+        return 0
+    _, size, bits = _storage(asked)
+    row = node.head_size * bits // 8 if bits else node.head_size * size
+    past = asked.envelope.batch.high * node.kv_num_heads * asked.past_capacity * row
+    return -(-past // 256) * 256
+
+
+def _regions(output: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+    """Name, offset and size (bytes) of every region that an executed recipe has."""
+    out = output["out"]
+    parts = [("preparation", out["preparation"], 0)]
+    parts += [(name, out[name], out["backend_offset_bytes"]) for name in _PARTS]
+    found = [
+        (f"{part}.{key.removesuffix('_offset_bytes')}", start + offset, size)
+        for part, layout, start in parts
+        for key, offset in layout.items()
+        if key.endswith("_offset_bytes")
+        and not key.startswith(_HALVES)
+        and (size := layout[key.replace("_offset_bytes", "_bytes")])
+    ]
+    return sorted(found, key=lambda region: region[1])
+
+
+def _derived(asked: Asked) -> tuple[Fact, ...]:
+    """What follows from the facts and is no field of its own."""
+    return (
+        Fact("envelope", "past_capacity", asked.past_capacity, "used"),
+        Fact("envelope", "present_capacity", asked.capacity, "used"),
+        Fact("run", "ladder", asked.ladder, "used"),
+        Fact("run", "alias", asked.alias, "used"),
+        Fact("run", "total_length_on", "cpu", "assumed"),
+    )
+
+
+def _declared(asked: Asked) -> tuple[str, ...]:
+    """The ranges that nothing enforces, which the answer is conditional on."""
+    envelope = asked.envelope
+    enforced = {one.strip() for one in envelope.enforced.split(",")}
+    found = [
+        f"{name} {getattr(envelope, name)}"
+        for name in ("batch", "query", "total")
+        if name not in enforced
+    ]
+    order = () if envelope.allow_query_above_total else ("query <= total",)
+    return (*found, *order)

@@ -1,0 +1,1 @@
+"""Data: what public sources say of models and devices, each entry with its source."""

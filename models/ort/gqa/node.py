@@ -37,7 +37,7 @@ class Node:
     type: Literal["fp16", "bf16"] = "fp16"
     cache: Literal["same", "fp16", "bf16", "int8", "fp8", "int4"] = "same"
     quantization: Quantization = "none"
-    v_quantization: Quantization | None = None
+    v_quantization: Literal["same", "none", "per_tensor", "per_channel"] = "same"
     same_scale_tensor: bool = False
     rotary: bool = True
     packed: bool = False
@@ -54,7 +54,8 @@ class Node:
     @property
     def quantizations(self) -> tuple[str, str]:
         """Those of K and V; V's is K's where nothing else is said."""
-        return self.quantization, self.v_quantization or self.quantization
+        value = self.v_quantization
+        return self.quantization, self.quantization if value == "same" else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,11 +81,11 @@ class _Found:
     """What the parts and runs lead to, each outcome once."""
 
     def __init__(self) -> None:
-        self.cases: dict[tuple[str, ...], Case] = {}
+        self.cases: dict[tuple[_Path, _Part], Case] = {}
         self.references: dict[tuple[str, str], tuple[Case, ...]] = {}
         self.unsized: dict[_Path, None] = {}
         self.errors: dict[_Path, None] = {}
-        self._seen: set[tuple[str, str]] = set()
+        self._seen: set[tuple[_Part, str]] = set()
 
     def add(
         self, asked: Asked, part: _Part, run: Mapping[str, Value], route: str, error: str
@@ -99,9 +99,9 @@ class _Found:
         if route == "cudnn":
             self.unsized[place] = None
         else:
-            self.cases.setdefault((*place, part.name), _case(asked, part, run, route))
-        if (part.name, alias) not in self._seen:
-            self._seen.add((part.name, alias))
+            self.cases.setdefault((place, part), _case(asked, part, run, route))
+        if (part, alias) not in self._seen:
+            self._seen.add((part, alias))
             reference = _case(asked, part, run, "unfused")
             key = (part.phase, alias)
             self.references[key] = (*self.references.get(key, ()), reference)

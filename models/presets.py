@@ -19,7 +19,7 @@ __all__ = ["Entry", "Kind", "find", "published"]
 
 Kind = Literal["models", "devices"]
 Entry = Mapping[str, Any]
-_BRANDS = ("geforce ",)
+_BRAND = "geforce "  # may be left out
 
 
 @cache
@@ -33,12 +33,10 @@ def find(kind: Kind, name: str) -> Entry:
     """The entry of that name, in any case; a prefix that only one name has is enough."""
     wanted = name.strip().lower()
     by_name = {entry["name"].lower(): entry for entry in published(kind)}
-    short = {key.removeprefix(brand): key for brand in _BRANDS for key in by_name}
-    exact = by_name.get(wanted) or by_name.get(short.get(wanted, ""))
-    if exact:
-        return exact
-    found = sorted({full for key, full in short.items() if wanted and key.startswith(wanted)})
-    found = sorted({*found, *(key for key in by_name if wanted and key.startswith(wanted))})
+    called = {spelling: key for key in by_name for spelling in (key, key.removeprefix(_BRAND))}
+    if wanted in called:
+        return by_name[called[wanted]]
+    found = sorted({key for word, key in called.items() if wanted and word.startswith(wanted)})
     if len(found) == 1:
         return by_name[found[0]]
     what = f"{kind.removesuffix('s')} preset {name!r}"
@@ -47,4 +45,5 @@ def find(kind: Kind, name: str) -> Entry:
             f"{what} is the start of {', '.join(by_name[key]['name'] for key in found)}"
         )
     names = [entry["name"] for entry in by_name.values()]
-    raise UnknownNameError(f"unknown {what}{closest(name, names)}")
+    inside = [one for one in names if wanted and wanted in one.lower()]
+    raise UnknownNameError(f"unknown {what}{closest(name, inside or names)}")

@@ -85,7 +85,7 @@ def answer(question: Question) -> Answer:
         exact_bytes=max(map(int, sizes)) if status == "exact" else None,  # type: ignore[arg-type]
         structural_bytes=maxima.structural(frozenset(routes), aliases),
         unfused_bytes=maxima.unfused([(e.phase, e.alias) for e in entries]),
-        lemmas=maxima.lemmas(),
+        lemmas={one.name: f"{d.verdict} by {d.engine}" for one, d in maxima.rests_on.items()},
         regimes=maxima.regimes,
     )
 
@@ -108,7 +108,10 @@ class _Maxima:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._known: dict[tuple[Objective, Domain], Maximum | str | None] = {}
+        self._references: dict[tuple[Objective, Domain], int | None] = {}
         self._aggregates: dict[frozenset[str], int | None] = {}
+        self._general = question.lemmas
+        self.rests_on: dict[Lemma, Decision] = {}
         self.regimes = 0
 
     def entries(self) -> Iterator[Entry]:
@@ -117,7 +120,9 @@ class _Maxima:
         for case in self._question.cases:
             grouped.setdefault((case.phase, case.route, case.alias), []).append(case)
         for phase, route, alias in self._question.unsized:
-            yield Entry(phase, route, alias, "unavailable", reason="its recipe is not known")
+            unfused = self.unfused([(phase, alias)])
+            why = "its recipe is not known"
+            yield Entry(phase, route, alias, "unavailable", unfused_bytes=unfused, reason=why)
         for place, cases in grouped.items():
             yield self._entry(place, cases)
 
@@ -135,17 +140,13 @@ class _Maxima:
         for case, maximum in found:
             if isinstance(maximum, Maximum) and maximum.failing:
                 return replace(entry, status="unavailable", reason=_failure(case, maximum.failing))
-        for case, maximum in found:
-            why = (
-                maximum
-                if isinstance(maximum, str)
-                else _open_lemma((*lemmas(case.objective), *self._question.lemmas))
-            )
-            if why:
-                return replace(entry, status="safe bound", reason=why)
+        why = next((one for _, one in found if isinstance(one, str)), "") or self._undecided(cases)
+        if why:
+            status = "unavailable" if entry.structural_bytes is None else "safe bound"
+            return replace(entry, status=status, reason=why)
         sized = [(case, one) for case, one in found if isinstance(one, Maximum)]
         case, most = max(sized, key=lambda pair: pair[1].size)
-        output = _executed(case, most)
+        output = _executed(case, most, case.execute(most.state))
         return replace(
             entry,
             exact_bytes=most.size,
@@ -164,6 +165,14 @@ class _Maxima:
                 self._known[key] = error.args[0]
         return self._known[key]
 
+    def _undecided(self, cases: Iterable[Case]) -> str:
+        """Why the cases' maxima are no upper bounds, if one of the lemmas is not proved."""
+        for lemma in (*(one for case in cases for one in lemmas(case.objective)), *self._general):
+            self.rests_on[lemma] = decision = _decided(lemma)
+            if decision.verdict is not Verdict.PROVED:
+                return f"{lemma.name!r} is {decision.verdict}: {decision.reason}"
+        return ""
+
     def structural(self, routes: frozenset[str], aliases: Collection[str]) -> int | None:
         """The aggregate over the routes, and the preserved past where an alias state has one."""
         if not routes:
@@ -179,21 +188,25 @@ class _Maxima:
         return None if total is None else total + extra
 
     def unfused(self, places: Iterable[tuple[str, str]]) -> int | None:
-        """The most that the reference route needs on the same states; None if it fails on one."""
-        cases = [case for place in dict.fromkeys(places) for case in self._references(place)]
-        found = [self._maximum(case) for case in cases]
-        sizes = [one.size for one in found if isinstance(one, Maximum) and not one.failing]
-        complete = len(sizes) == sum(one is not None for one in found)
-        return max(sizes) if sizes and complete else None
+        """The most that the reference route needs on the same states; None if that is not exact."""
+        references = self._question.references
+        cases = [case for place in dict.fromkeys(places) for case in references.get(place, ())]
+        sizes = [self._reference(case) for case in cases]
+        known = [size for size in sizes if size is not None]
+        return max(known, default=None) if len(known) == len(sizes) else None
 
-    def _references(self, place: tuple[str, str]) -> tuple[Case, ...]:
-        return self._question.references.get(place, ())
-
-    def lemmas(self) -> dict[str, str]:
-        """Every lemma that the answer rests on, with the verdict and the engine that gave it."""
-        used = dict.fromkeys(objective for objective, _ in self._known)
-        found = (*(one for objective in used for one in lemmas(objective)), *self._question.lemmas)
-        return {one.name: f"{_decided(one).verdict} by {_decided(one).engine}" for one in found}
+    def _reference(self, case: Case) -> int | None:
+        """The recipe's maximum, whichever route runs; 0 where the case has no state."""
+        key = (case.objective, case.domain)
+        if key not in self._references:
+            most = self._maximum(case)
+            if isinstance(most, str) or (most and most.failing) or self._undecided([case]):
+                self._references[key] = None
+            else:
+                self._references[key] = most.size if most else 0
+                if most:
+                    _executed(case, most, case.execute(most.state)[:1])
+        return self._references[key]
 
 
 @cache
@@ -212,10 +225,10 @@ def _at(output: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - any JSON
     return found
 
 
-def _executed(case: Case, maximum: Maximum) -> dict[str, Any]:
-    """The recipe's output on the state; every execution has to answer as the case says."""
+def _executed(case: Case, maximum: Maximum, rows: Sequence[Execution]) -> dict[str, Any]:
+    """The recipe's output on the state, the first row; each row has to answer as it says."""
     outputs = []
-    for execution in case.execute(maximum.state):
+    for execution in rows:
         output = _output(execution)
         for path, value in execution.answers.items():
             if _at(output, path) != value:
@@ -246,12 +259,3 @@ def _shown(case: Case, state: Mapping[Int, int]) -> dict[str, Any]:
 def _decided(lemma: Lemma) -> Decision:
     """The lemma's verdict; it speaks of all facts and lengths, so one is enough."""
     return decide_claim(lemma.claim, _OPTIONS)
-
-
-def _open_lemma(needed: Iterable[Lemma]) -> str:
-    """Why the upper bound is not proved, if it is not."""
-    for lemma in needed:
-        decision = _decided(lemma)
-        if decision.verdict is not Verdict.PROVED:
-            return f"{lemma.name!r} is {decision.verdict}: {decision.reason}"
-    return ""

@@ -22,7 +22,7 @@ def run_bound(document: Mapping[str, Any], form: str) -> int:
     """Print the answer; 3 if some maximum is only bounded."""
     found = answer(load_question(document))
     if form == "text":
-        console = Output(emoji=False, highlight=False)
+        console = Output(emoji=False, highlight=False, soft_wrap=True)
         if not console.is_terminal:
             console.width = _WIDE
         print_text(console, found)

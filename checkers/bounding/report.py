@@ -167,7 +167,8 @@ def _print_whole(console: Console, answer: Answer) -> None:
     word = answer.status if not answer.reason else f"{answer.status}: {answer.reason}"
     console.print(f"status          {word}", style=_STYLES[answer.status])
     for name in ("exact", "structural", "unfused"):
-        console.print(f"{name:15} {_bytes(getattr(answer, f'{name}_bytes'))} bytes")
+        size = getattr(answer, f"{name}_bytes")
+        console.print(f"{name:15} {_bytes(size)}{'' if size is None else ' bytes'}")
     if answer.exact_bytes is not None:
         largest = next(one for one in answer.entries if one.exact_bytes == answer.exact_bytes)
         place = f"{largest.phase} by {largest.route}, alias {largest.alias}"

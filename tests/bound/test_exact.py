@@ -47,7 +47,7 @@ def agree(case: Case, revision: str, alias: str = "any") -> Answer:
             assert entry.structural_bytes >= entry.exact_bytes, key
         unfused = unfused_over(case.node, case.envelope, key[0], key[2])
         assert unfused is not None
-        assert entry.unfused_bytes == (None if key[1] == "cudnn" else unfused.bytes), key
+        assert entry.unfused_bytes == unfused.bytes, key
     return found
 
 

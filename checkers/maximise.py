@@ -41,7 +41,8 @@ from .readings.vectorised import Column, Grid, spans
 
 __all__ = ["Maximum", "lemmas", "maximise"]
 
-_MOST_REGIMES = 1 << 24
+_MOST_REGIMES = 1 << 23
+_MOST_STRETCHES = 1 << 18
 _BLOCK = 1 << 16
 _COUNT = IntDomain(1, 2**63 - 1)
 
@@ -183,17 +184,14 @@ class _Regimes:
             self._places[two] = self._places[one]
         self.facts = _columns(case)
         self._check_within()
-        tops = {axis: self._tops(axis) for axis in self._axes}
-        if case.domain.equal:
-            one, two = case.domain.equal
-            tops[one] = tops[two] = sorted({*tops[one], *tops[two]})
+        tops = _tops(case)
         self.bottoms: dict[Term, Column] = {}
         self.tops: dict[Term, Column] = {}
         for axis, place in self._places.items():
-            ends = np.array([case.domain.ranges[axis][0] - 1, *tops[axis]], np.int64)
+            low = np.array([case.domain.ranges[axis][0]])
             shape = [-1 if place == other else 1 for other in range(len(self._axes))]
-            self.bottoms[axis] = (ends[:-1] + 1).reshape(shape)
-            self.tops[axis] = ends[1:].reshape(shape)
+            self.bottoms[axis] = np.concatenate([low, tops[axis][:-1] + 1]).reshape(shape)
+            self.tops[axis] = tops[axis].reshape(shape)
         count = math.prod(np.broadcast_shapes(*(one.shape for one in self.tops.values())))
         if count > _MOST_REGIMES:
             raise UnsupportedError(f"{case.objective.name}: {count:,} regimes are too many")
@@ -218,39 +216,6 @@ class _Regimes:
         one, two = self._case.domain.less
         corner[one] = np.minimum(self.tops[one], self.tops[two] - 1)
         return corner, corner[one] >= self.bottoms[one]
-
-    def _tops(self, axis: Int) -> list[int]:
-        """Where the axis' stretches end; what has settled is one stretch."""
-        low, high = self._case.domain.ranges[axis]
-        found = {high}
-        steps = [one for one in self._held.steps if one.axis is axis] if self._held else []
-        for step in steps:
-            last = self._last_unsettled(axis)
-            every, at = self._fact(step.every), self._fact(step.at)
-            end = min(high, self._fact(step.up_to)) if step.up_to is not None else high
-            start = low + -(low + at) % every
-            stop = min(end, last + every)
-            if (stop - start) // every > _MOST_REGIMES:
-                raise UnsupportedError(f"{self._case.objective.name}: too many regimes")
-            found |= set(range(start, stop, every))
-        return sorted(found)
-
-    def _last_unsettled(self, axis: Int) -> int:
-        """The last place on the axis that has not settled with all others at their least."""
-        ranges = self._case.domain.ranges
-        state = dict(self._case.facts) | {one.name: ranges[one][0] for one in self._axes}
-        equal = self._case.domain.equal or ()
-        together = equal if axis in set(equal) else (axis,)
-        settled = _settles_at(self._case.objective)
-        low, high = ranges[axis][0] - 1, ranges[axis][1]
-        while low < high:
-            middle = (low + high + 1) // 2
-            (has,) = settled(state | {one.name: middle for one in together})
-            low, high = (low, middle - 1) if has else (middle, high)
-        return low
-
-    def _fact(self, term: Int) -> int:
-        return cast("int", compile_terms((term,))(self._case.facts)[0])
 
     def _checked(self, held: Held) -> list[Column]:
         """The keys of every box, with all that has settled as one key.
@@ -295,6 +260,50 @@ class _Regimes:
         places = (at.reshape(key.shape) for (_, at), key in zip(found, self._keys, strict=True))
         found_at: Column = table[tuple(places)]
         return found_at
+
+
+def _tops(case: Case) -> dict[Int, Column]:
+    """Where the stretches of each axis end; axes that are equal are cut alike."""
+    found = {axis: _axis_tops(case, axis) for axis in case.objective.axes}
+    if case.domain.equal:
+        one, two = case.domain.equal
+        found[one] = found[two] = np.union1d(found[one], found[two])
+    return found
+
+
+def _axis_tops(case: Case, axis: Int) -> Column:
+    """By the steps that are stated, up to where all has settled: that is one stretch."""
+    low, high = case.domain.ranges[axis]
+    held = case.objective.held
+    steps = [one for one in held.steps if one.axis is axis] if held else []
+    parts = [np.array([high], np.int64)]
+    for step in steps:
+        every, at, up_to = (_fact(case, one) for one in (step.every, step.at, step.up_to))
+        start = low + -(low + at) % every
+        stop = min(high, up_to, _last_unsettled(case, axis) + every)
+        if (stop - start) // every > _MOST_STRETCHES:
+            raise UnsupportedError(f"{case.objective.name}: too many regimes along {axis.name}")
+        parts.append(np.arange(start, stop, every, dtype=np.int64))
+    return np.unique(np.concatenate(parts))
+
+
+def _last_unsettled(case: Case, axis: Int) -> int:
+    """The last place on the axis that has not settled with all others at their least."""
+    ranges = case.domain.ranges
+    state = dict(case.facts) | {one.name: ranges[one][0] for one in case.objective.axes}
+    equal = case.domain.equal or ()
+    together = equal if axis in set(equal) else (axis,)
+    settled = _settles_at(case.objective)
+    low, high = ranges[axis][0] - 1, ranges[axis][1]
+    while low < high:
+        middle = (low + high + 1) // 2
+        (has,) = settled(state | {one.name: middle for one in together})
+        low, high = (low, middle - 1) if has else (middle, high)
+    return low
+
+
+def _fact(case: Case, term: Int) -> int:
+    return cast("int", compile_terms((term,))(case.facts)[0])
 
 
 @lru_cache(maxsize=16)

@@ -28,7 +28,7 @@ class Step:
     axis: Int
     every: Int
     at: Int
-    up_to: Int | None = None
+    up_to: Int
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -33,8 +33,8 @@ def toy(every: int = 8, limit: int = 10**12) -> Objective:
         {KEY: work},
         KEY >= DEVICE,
         (
-            Step(ROWS, integer(1), integer(0)),
-            Step(TOKENS, integer(every), integer(0)),
+            Step(ROWS, integer(1), integer(0), integer(10**9)),
+            Step(TOKENS, integer(every), integer(0), integer(10**9)),
         ),
     )
     within = {"positive": (ROWS >= 1) & (TOKENS >= 1)}

@@ -13,6 +13,7 @@ from functools import cache
 from routeproof.spec.objective import Held, Objective, Step
 from routeproof.spec.records import symbols
 from routeproof.spec.terms import (
+    TRUE,
     Bool,
     Int,
     IntDomain,
@@ -42,6 +43,7 @@ ROUTES = ("xqa", "flash", "flash_fast_decode", "memory_efficient", "unfused")
 _INPUT = symbols(CompleteInput)
 BATCH, QUERY = _INPUT.problem.batch_size, _INPUT.problem.sequence_length
 TOTAL = _INPUT.route.flash.total_sequence_length
+_ZERO, _ONE, _NO_END = integer(0), integer(1), integer(INT32_MAX)
 _POSITIVE = IntDomain(1, 2**63 - 1)
 
 
@@ -102,15 +104,14 @@ def _splits(problem: Problem, config: CompleteRoute) -> Held:
     device, tokens = config.flash.multi_processor_count, block_n(problem.head_size)
     length = flash.split_kv_length(complete.kv_length(problem, TOTAL), window, fast)
     work, blocks = symbol_int("work_items", _POSITIVE), symbol_int("kv_blocks", _POSITIVE)
-    zero, one = integer(0), integer(1)
     steps = [
-        Step(BATCH, one, zero),
-        Step(TOTAL, tokens, zero, ite(fast & (window > 0), window, INT32_MAX)),
+        Step(BATCH, _ONE, _ZERO, _NO_END),
+        Step(TOTAL, tokens, _ZERO, ite(fast & (window > 0), window, _NO_END)),
     ]
     if problem.sequence_length is QUERY:
-        steps.append(Step(QUERY, integer(BLOCK_M), zero))
-        if problem.is_windowed_kv_cache.value:
-            steps.append(Step(QUERY, tokens, problem.present_kv_cache_capacity))
+        steps.append(Step(QUERY, integer(BLOCK_M), _ZERO, _NO_END))
+        if problem.is_windowed_kv_cache is TRUE:
+            steps.append(Step(QUERY, tokens, problem.present_kv_cache_capacity, _NO_END))
     return Held(
         selected_split_count(work, blocks, device),
         {
@@ -132,5 +133,5 @@ def _stretches(problem: Problem, config: CompleteRoute) -> Held:
         xqa.subsequences_per_sequence(sequences, problem.present_kv_cache_capacity, device),
         {sequences: count},
         settled,
-        (Step(BATCH, integer(1), integer(0)),),
+        (Step(BATCH, _ONE, _ZERO, _NO_END),),
     )

@@ -236,17 +236,11 @@ class _Regimes:
         if not settled.any():
             return upper
         at = int(lower[0][settled].min())
-        self._must_stay_settled(held, cast("Int", first), at)
-        return [np.where(settled, at, upper[0]), *upper[1:]]
-
-    def _must_stay_settled(self, held: Held, key: Int, at: int) -> None:
-        box = {
-            one.name: Interval(value, value)
-            for one in free_symbols(held.settled)
-            if isinstance(value := self._case.facts.get(one.name), int)
-        }
-        if why := uncovered((held.settled,), key, at, box, lambda _: False):
+        facts = ((one, self._case.facts.get(one.name)) for one in free_symbols(held.settled))
+        known = tuple((one.name, value) for one, value in facts if isinstance(value, int))
+        if why := _unsettled(held, at, known):
             raise UnsupportedError(f"{self._case.objective.name}: settled at {at:,}, but {why}")
+        return [np.where(settled, at, upper[0]), *upper[1:]]
 
     def held(self) -> Column:
         """The held part of every box, computed once for each combination of keys."""
@@ -260,6 +254,13 @@ class _Regimes:
         places = (at.reshape(key.shape) for (_, at), key in zip(found, self._keys, strict=True))
         found_at: Column = table[tuple(places)]
         return found_at
+
+
+@lru_cache(maxsize=256)
+def _unsettled(held: Held, at: int, facts: tuple[tuple[str, int], ...]) -> str | None:
+    """Why what has settled may not stay so for larger keys."""
+    box = {name: Interval(value, value) for name, value in facts}
+    return uncovered((held.settled,), cast("Int", next(iter(held.keys))), at, box, lambda _: False)
 
 
 def _tops(case: Case) -> dict[Int, Column]:
@@ -303,7 +304,12 @@ def _last_unsettled(case: Case, axis: Int) -> int:
 
 
 def _fact(case: Case, term: Int) -> int:
-    return cast("int", compile_terms((term,))(case.facts)[0])
+    return cast("int", _compiled(term)(case.facts)[0])
+
+
+@cache
+def _compiled(term: Int) -> Program[Value]:
+    return compile_terms((term,))
 
 
 @lru_cache(maxsize=16)
@@ -332,16 +338,21 @@ def _table(value: Int, keys: int, symbols: tuple[Term, ...], columns: tuple[byte
 
 def _columns(case: Case) -> dict[Term, Column]:
     """The facts that the objective reads, each a column of one value."""
-    objective = case.objective
-    terms = [objective.size, objective.ok, *objective.within.values()]
-    if objective.held:
-        terms += [objective.held.value, objective.held.settled, *objective.held.keys.values()]
-    inner = {*objective.axes, *(objective.held.keys if objective.held else ())}
     return {
         one: np.array([_coded(one, case.facts[one.name])], _dtype(one))
-        for one in free_symbols(*terms)
-        if one not in inner
+        for one in _static(case.objective)
     }
+
+
+@cache
+def _static(objective: Objective) -> tuple[Term, ...]:
+    """The symbols that are neither axes nor keys."""
+    terms = [objective.size, objective.ok, *objective.within.values()]
+    inner: set[Term] = {*objective.axes}
+    if objective.held:
+        terms += [objective.held.value, objective.held.settled, *objective.held.keys.values()]
+        inner |= {*objective.held.keys}
+    return tuple(one for one in free_symbols(*terms) if one not in inner)
 
 
 def _coded(symbol: Term, value: Value) -> Value:

@@ -1,6 +1,7 @@
 """The pages for readers are true: their files run, their commands print what the pages show.
 
-A fenced `python` block whose first line is `# name.py` is a file. In a `console` block a line that
+A fenced `python` or `toml` block whose first line is `# name.py` or `# name.toml` is a file, and so
+is a `json` block below a line that ends with `name.json`, quoted, and a colon. In a `console` block a line that
 starts with `$ ` is a command, run where the page's files lie; what follows is its output, in which
 three dots stand for what is left out, be it lines or a part of one. A command that ends with
 another status than 0 is followed by `$ echo $?`. Blocks of any other language are only shown.
@@ -24,7 +25,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), ROOT / "benchmarks/README.md"]
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
-NAMED = re.compile(r"# ([\w-]+\.(?:py|json))$")
+NAMED = re.compile(r"# ([\w-]+\.(?:py|toml))$")
+NAMED_JSON = re.compile(r"`([\w-]+\.json)`:\n\n```json\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
@@ -37,9 +39,10 @@ def blocks(page: Path, language: str) -> Iterator[tuple[int, str]]:
 
 def files(page: Path) -> dict[str, str]:
     """Return the files that a page shows, by name."""
-    shown = [text for _, text in blocks(page, "python")]
+    shown = [text for kind in ("python", "toml") for _, text in blocks(page, kind)]
     names = [NAMED.match(text.partition("\n")[0]) for text in shown]
-    return {name[1]: text for name, text in zip(names, shown, strict=True) if name}
+    found = {name[1]: text for name, text in zip(names, shown, strict=True) if name}
+    return found | dict(NAMED_JSON.findall(page.read_text(encoding="utf-8")))
 
 
 def commands(block: str) -> Iterator[tuple[str, str]]:

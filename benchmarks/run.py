@@ -21,17 +21,27 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 
+from routeproof.checkers.bounding.answer import answer
 from routeproof.checkers.counterexample import Replayer
 from routeproof.checkers.evaluator import Evaluator, write_row
+from routeproof.checkers.maximise import Maximum, maximise
 from routeproof.checkers.readings.vectorised import compile_numpy, values
-from routeproof.checkers.registry import function_names, load_function, load_obligations
+from routeproof.checkers.registry import (
+    function_names,
+    load_function,
+    load_obligations,
+    load_question,
+)
 from routeproof.checkers.sampling import Sampler, constants_of
 from routeproof.checkers.solver import solver_version
 from routeproof.checkers.values import parse_json
+from routeproof.models.presets import published
 from routeproof.spec.interpret import Value, compile_terms
+from routeproof.spec.objective import Case, Question
 from routeproof.spec.obligation import Claim
 from routeproof.spec.records import leaves
 from routeproof.spec.terms import Bool, EnumSort, Term, all_of, free_symbols
@@ -238,12 +248,77 @@ def sampler(repeat: int) -> Iterator[Figure]:
     yield Figure("sampler, one full look", seconds, "s", note=SAMPLED)
 
 
+def bound(repeat: int) -> Iterator[Figure]:
+    """Exact maxima: a cold command, every published model in a warm process, all states tried."""
+    command = [str(SCRIPT), "bound", "--preset", "qwen2.5-1.5b", "--device", "L4", "--query"]
+    cold = timed(lambda: _silently([*command, "1..1024", "--total", "1..1152"]), repeat)
+    yield Figure("bound, cold", cold, "s", limit=2.0, note="a new process, lemmas decided")
+    slowest, name = max(
+        (_warm(name, device, repeat), f"{name} on {device}")
+        for name in (entry["name"] for entry in published("models"))
+        for device in ("A100-SXM4-80GB", "H100-SXM5-80GB")
+    )
+    note = f"{name}; batch 1..64, 131,072 tokens"
+    yield Figure("bound, slowest model", slowest, "s", limit=0.1, note=note)
+    case = next(
+        one
+        for one in _asked("Qwen2.5-1.5B-Instruct", "L4", 2048, "1").cases
+        if one.objective.name == "flash.chunk"
+    )
+    most = cast("Maximum", maximise(case)).size
+    swept = timed(lambda: _swept(case, most), 1)
+    found = timed(lambda: maximise(case), repeat)
+    yield Figure("bound against all states", swept / found, "times", note="chunks by Flash, 2,048")
+
+
+def _asked(name: str, device: str, tokens: int, batch: str) -> Question:
+    """The question for a model on a device with everything within the tokens."""
+    lengths = f"1..{tokens}"
+    envelope = {"batch": batch, "query": lengths, "total": lengths}
+    options = {"cudnn": "off"}
+    return load_question(
+        {"node": name, "device": device, "kernel_options": options, "envelope": envelope}
+    )
+
+
+def _warm(name: str, device: str, repeat: int) -> float:
+    """Seconds of an answer in a process that has answered another envelope before."""
+    answer(_asked(name, device, 1024, "1..64"))
+    tokens = iter(range(131_072, 0, -512))
+    return timed(lambda: answer(_asked(name, device, next(tokens), "1..64")), repeat)
+
+
+def _swept(case: Case, most: int) -> None:
+    """The same maximum by evaluating every state, a query length at a time."""
+    sweep = compile_numpy((case.objective.size,))
+    _, query, total = case.objective.axes
+    coded = {name: value for name, value in case.facts.items() if not isinstance(value, str)}
+    low, high = case.domain.ranges[query]
+    found = 0
+    for length in range(low, high + 1):
+        totals = np.arange(length + 1, case.domain.ranges[total][1] + 1)
+        (sizes,) = sweep({**_members(case), **coded, query.name: length, total.name: totals})
+        found = max(found, int(sizes.max()))
+    if found != most:
+        raise SystemExit(f"the maximum is {found}, not {most}")
+
+
+def _members(case: Case) -> dict[str, int]:
+    """Enum facts by their index."""
+    return {
+        one.name: one.sort.members.index(str(case.facts[one.name]))
+        for one in free_symbols(case.objective.size)
+        if isinstance(one.sort, EnumSort)
+    }
+
+
 def measure(repeat: int, jobs: int) -> Iterator[Figure]:
     """Every figure, the quick ones first."""
     yield from startup(5 * repeat)
     yield from evaluation(repeat)
     yield from readings(repeat)
     yield from sampler(repeat)
+    yield from bound(repeat)
     yield from check(repeat, jobs)
 
 

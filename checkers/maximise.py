@@ -200,12 +200,10 @@ class _Regimes:
 
     def _check_within(self) -> None:
         """The lemmas speak of states that lie within; what holds of the least holds of all."""
-        ranges = self._case.domain.ranges
-        least = self.facts | {one: np.array([ranges[one][0]]) for one in self._axes}
-        within = self._case.objective.within
-        found = Grid(tuple(within.values()), least).opened(least)
-        for name, holds in zip(within, found, strict=True):
-            if not holds.all():
+        ranges, within = self._case.domain.ranges, self._case.objective.within
+        least = {**self._case.facts, **{one.name: ranges[one][0] for one in self._axes}}
+        for name, condition in within.items():
+            if not _compiled(condition)(least)[0]:
                 raise UnsupportedError(f"{self._case.objective.name}: not every state has {name}")
 
     def corners(self) -> tuple[dict[Term, Column], Column]:
@@ -224,9 +222,9 @@ class _Regimes:
         has settled at the lower one, and stays so.
         """
         terms, first = tuple(held.keys.values()), next(iter(held.keys))
+        program = Grid(terms, {**self.facts, **_whole(self._case)})
         lower, upper = (
-            Grid(terms, ends).opened(ends)
-            for ends in ({**self.facts, **self.bottoms}, {**self.facts, **self.tops})
+            program.opened({**self.facts, **ends}) for ends in (self.bottoms, self.tops)
         )
         inputs = {**self.facts, first: lower[0]}
         (settled,) = Grid((held.settled,), inputs).opened(inputs)
@@ -303,12 +301,17 @@ def _last_unsettled(case: Case, axis: Int) -> int:
     return low
 
 
+def _whole(case: Case) -> dict[Term, Column]:
+    """The two ends of every axis."""
+    return {axis: np.array(ends) for axis, ends in case.domain.ranges.items()}
+
+
 def _fact(case: Case, term: Int) -> int:
     return cast("int", _compiled(term)(case.facts)[0])
 
 
 @cache
-def _compiled(term: Int) -> Program[Value]:
+def _compiled(term: Term) -> Program[Value]:
     return compile_terms((term,))
 
 

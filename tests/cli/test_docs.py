@@ -1,10 +1,11 @@
 """The pages for readers are true: their files run, their commands print what the pages show.
 
 A fenced `python` or `toml` block whose first line is `# name.py` or `# name.toml` is a file, and so
-is a `json` block below a line that ends with `name.json`, quoted, and a colon. In a `console` block a line that
-starts with `$ ` is a command, run where the page's files lie; what follows is its output, in which
-three dots stand for what is left out, be it lines or a part of one. A command that ends with
-another status than 0 is followed by `$ echo $?`. Blocks of any other language are only shown.
+is a `json` block below a line that ends with `name.json`, quoted, and a colon. In a `console` block
+a line that starts with `$ ` is a command, run where the page's files lie; what follows is its
+output, in which three dots stand for what is left out, be it lines or a part of one. A command that
+ends with another status than 0 is followed by `$ echo $?`. Blocks of any other language are only
+shown.
 """
 
 import os

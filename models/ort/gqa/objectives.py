@@ -53,9 +53,9 @@ def objective(
 ) -> Objective:
     """A route's bytes in a phase, behind a preserved past if `separate`.
 
-    The phases: `first`, a first prompt of several tokens, `single`, one of a single token, `chunk`
-    and `decode` after it. A single token is a phase of its own because a windowed cache is
-    compacted for it and staged for more.
+    The phases: `first`, a first prompt, `chunk` and `decode` after it. A windowed cache is
+    compacted for a single token and staged for more: there `first` is one of several tokens, and
+    `single` another phase.
     """
     one_token = phase in ("single", "decode")
     problem = replace(
@@ -76,7 +76,8 @@ def objective(
         sizing.ok,
         {
             "a row, a token and a capacity": (BATCH >= 1) & (TOTAL >= 1) & (capacity >= 1),
-            **({} if one_token else {"several tokens": QUERY >= 2}),
+            **({"several tokens": QUERY >= 2} if windowed and not one_token else {}),
+            **({} if one_token else {"a token": QUERY >= 1}),
         },
         held(problem, config) if held else None,
     )

@@ -131,9 +131,10 @@ def _parts(asked: Asked) -> Iterator[_Part]:
     envelope = asked.envelope
     batch = (envelope.batch.low, envelope.batch.high)
     query, total = envelope.query, envelope.total
-    if query.low == 1 and total.low == 1:
+    low, high = max(query.low, total.low), min(query.high, total.high)
+    if low == 1 and asked.node.windowed_cache:
         yield _Part("prefill", "single", Domain({BATCH: batch, TOTAL: (1, 1)}))
-    low, high = max(2, query.low, total.low), min(query.high, total.high)
+        low = 2
     if low <= high:
         ranges = {BATCH: batch, QUERY: (low, high), TOTAL: (low, high)}
         yield _Part("prefill", "first", Domain(ranges, equal=(QUERY, TOTAL)))

@@ -39,7 +39,6 @@ from .sources import FUNCTION_SOURCES, LADDER
 __all__ = ["ENUMERATED", "LEMMAS", "LESS", "ROUTES"]
 
 _SOURCE = FUNCTION_SOURCES["complete"]
-_PHASES = ("first", "single", "chunk", "decode")
 _LEMMAS = {
     "corner": "the corner needs most",
     "keys": "the keys grow",
@@ -71,10 +70,11 @@ class Place:
 def _places() -> Iterator[Place]:
     """Every route in every phase that it can serve, in every cache mode."""
     for route in ("memory_efficient", "unfused", "flash"):
-        for phase in _PHASES:
+        for phase in ("first", "chunk", "decode"):
             yield Place(route, phase)
             yield Place(route, phase, windowed=True)
             yield Place(route, phase, separate=True)
+        yield Place(route, "single", windowed=True)
     for phase in ("chunk", "decode"):
         yield Place("flash_fast_decode", phase)
     for windowed in (False, True):
@@ -253,8 +253,6 @@ _NAMES = (
     "flash.decode.separate-past",
     "flash.first",
     "flash.first.separate-past",
-    "flash.single",
-    "flash.single.separate-past",
     "flash_fast_decode.chunk",
     "flash_fast_decode.decode",
 )

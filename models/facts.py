@@ -144,7 +144,7 @@ def _range(data: object, where: str) -> Range:
             return _ordered(data, data, where)
         case str() if found := _RANGE.fullmatch(data.replace("_", "").replace(" ", "")):
             return _ordered(int(found[1]), int(found[2] or found[1]), where)
-        case [int() as low, int() as high]:
+        case [int() as low, int() as high] if bool not in (type(low), type(high)):
             return _ordered(low, high, where)
     return refuse(where, f"expected an integer or a range such as 1..1024, got {data!r}")
 

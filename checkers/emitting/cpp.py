@@ -183,7 +183,7 @@ bool differs(std::size_t vector, const char* output, T got, T want) {
 
 /// Whether a vector is not reproduced; which and where goes to the standard error.
 inline bool fails() {
-  const struct {
+  static const struct {
     Input in;
     Output out;
   } vectors[] = {

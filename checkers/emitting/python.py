@@ -173,7 +173,7 @@ class _Python(Writer):
     def table(self, look_up: LookUp) -> str:
         """The values of an input that is looked up."""
         entries = ", ".join(map(self.literal, look_up.table.values))
-        line = f"{self.name(look_up.symbol).upper()} = ({entries},)"
+        line = f"{self.name(look_up.symbol).upper()}_TABLE = ({entries},)"
         return "\n".join(["", *broken(line, " " * 4), ""])
 
     def enum(self, sort: EnumSort) -> str:
@@ -207,7 +207,7 @@ class _Python(Writer):
 
     def looked_up(self, look_up: LookUp) -> Iterator[str]:
         name, outside = self.name(look_up.symbol), self.literal(look_up.table.outside)
-        yield f"    {name} = looked_up({name.upper()}, {self.name(look_up.by)}, {outside})"
+        yield f"    {name} = looked_up({name.upper()}_TABLE, {self.name(look_up.by)}, {outside})"
 
     def defined(self, node: Term, value: str) -> Iterator[str]:
         yield from _enclosed(f"    {self.name(node)} = ", value, "")

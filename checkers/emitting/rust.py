@@ -22,8 +22,8 @@ static struct super trait true try type typeof union unsafe unsized use virtual 
 """
 _OURS = """
 Add Default From Input Int Into Mul None Option Output Some Sub TryFrom align_up attempt ceil_div
-floor_div greatest i128 i64 input least looked_up modulo narrow std tests u64 usize vector vectors
-want
+check first floor_div greatest i128 i64 input least looked_up modulo narrow std tests u64 usize
+vector vectors want
 """
 
 _FILE = Template("""\
@@ -155,17 +155,23 @@ _TESTS = Template("""
 mod tests {
     use super::*;
 
-    #[test]
-    fn vectors() {
-        let vectors = [
-$vectors
-        ];
-        for (vector, (input, want)) in vectors.iter().enumerate() {
-            assert_eq!($function(input).as_ref(), Some(want), "vector {}", vector + 1);
+    fn check(first: usize, vectors: &[(Input, Output)]) {
+        for (vector, (input, want)) in (first..).zip(vectors) {
+            assert_eq!($function(input).as_ref(), Some(want), "vector {vector}");
         }
     }
+$tests
 }
 """)
+
+_TEST = Template("""
+    #[test]
+    fn vectors_from_$first() {
+        check($first, &[
+$vectors
+        ]);
+    }""")
+_MOST = 100  # vectors of one test: they lie on its stack
 
 
 _DERIVED = "#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]"
@@ -177,7 +183,10 @@ def write_rust(plan: Plan, vectors: Sequence[Vector]) -> str:
     body = "\n".join(rust.body())
     limits = used({name.upper(): value for name, value in LIMITS.items()}, body)
     constants = [f"const {name}: i128 = {rust.literal(v)};\n" for name, v in limits.items()]
-    tests = _TESTS.substitute(function=rust.function, vectors="\n".join(rust.rows(vectors)))
+    tests = [
+        _TEST.substitute(first=at + 1, vectors="\n".join(rust.rows(vectors[at : at + _MOST])))
+        for at in range(0, len(vectors), _MOST)
+    ]
     return _FILE.substitute(
         about="\n".join(rust.about("//!")),
         kit="".join(used(_KIT, body).values()),
@@ -188,7 +197,7 @@ def write_rust(plan: Plan, vectors: Sequence[Vector]) -> str:
         summary=plain(plan.function.summary),
         function=rust.function,
         body=body,
-        tests=tests if vectors else "",
+        tests=_TESTS.substitute(function=rust.function, tests="\n".join(tests)) if tests else "",
     )
 
 
@@ -264,7 +273,9 @@ class _Rust(Writer):
     def table(self, look_up: LookUp) -> str:
         """The values of an input that is looked up."""
         name, values = self.name(look_up.symbol).upper(), look_up.table.values
-        line = f"const {name}: [i64; {len(values)}] = [ {', '.join(map(self.literal, values))}];"
+        line = (
+            f"const {name}_TABLE: [i64; {len(values)}] = [{', '.join(map(self.literal, values))}];"
+        )
         return "\n".join([*broken(line, " " * 4), "", ""])
 
     def enum(self, sort: EnumSort) -> str:
@@ -297,7 +308,7 @@ class _Rust(Writer):
 
     def looked_up(self, look_up: LookUp) -> Iterator[str]:
         name, outside = self.name(look_up.symbol), self.literal(look_up.table.outside)
-        value = f"looked_up(&{name.upper()}, {self.name(look_up.by)}, {outside})"
+        value = f"looked_up(&{name.upper()}_TABLE, {self.name(look_up.by)}, {outside})"
         yield f"    let {name} = {value};"
 
     def defined(self, node: Term, value: str) -> Iterator[str]:

@@ -298,7 +298,7 @@ class Writer(ABC):
                 text = self._written(node)[0]
                 yield from self.attempted(node, text) if may_fail else self.defined(node, text)
             case Guard(test, values):
-                yield from self.guarded(self.text(test, OR), values)
+                yield from self.guarded(self.text(test), values)
             case Answer(values):
                 yield from self.answered(values)
 

@@ -428,6 +428,15 @@ def test_malformed_vectors(row, complaint):
         emit(made(pair, x=pair.a), "rust", [row])
 
 
+def test_a_vector_that_no_type_holds():
+    """Python has every integer, the others have no answer to compare with."""
+    function = made(pair, x=pair.a * pair.b)
+    rows = answered(function, pairs(MOST))
+    assert emit(function, "python", rows)
+    with pytest.raises(InputError, match=r"output 'x': .* is outside -2\^63..2\^63-1"):
+        emit(function, "rust", rows)
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_text_is_the_same_every_time(language):
     """Another process writes the same text, whatever the order of its sets."""

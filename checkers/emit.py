@@ -7,8 +7,9 @@ that is computed from it; Python's are exact.
 Why the text is never wrong: step by step, a value that is known is the model's. Whatever needs the
 value of an unknown one, to decide by it or to return it, ends the function without an answer (an
 exception, in Rust `None`), and so does an output that does not fit its type. Guards are outputs
-simplified under their condition, what follows them is simplified under its opposite. No estimate of
-a range is trusted, save that an input lies in its domain, which is tested first.
+simplified under their condition, what follows them is simplified under its opposite. That a step
+fits is never taken from a range. Ranges do simplify, by `prune`, as they do for every engine: from
+the domains of the inputs, which the text tests first, and from the guards passed.
 
 Why there is an answer: an unknown value does no harm until it is needed, and conditions are
 evaluated in the model's order, from the left, no further than needed. One that several places share

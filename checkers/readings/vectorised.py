@@ -234,11 +234,15 @@ class _Columns:
         self, node: Term, limit: Column, fallback: Column, body: Callable[[Column], list[Column]]
     ) -> Column:
         """The loop over candidates, each tried on every state at once."""
-        last = min(int(limit.max(initial=0)), cast("int", node.value))
-        dtype = self._dtype(node.args[1])
-        candidates = (np.array([c], dtype) for c in range(1, last + 1))
-        run = _first if node.op is Op.FIRST else _greatest
-        return run(candidates, limit, fallback, body)
+        last = max(0, min(int(limit.max(initial=0)), cast("int", node.value)))
+        # Counts of candidates, not integers of the model: bytes, where the memory read is the cost.
+        narrow = np.min_scalar_type(last)
+        within, dtype = limit.clip(0, last).astype(narrow), self._dtype(node.args[1])
+        tried = ((np.array([c], narrow), body(np.array([c], dtype))) for c in range(1, last + 1))
+        if node.op is Op.GREATEST:
+            return _greatest(tried, within, fallback)
+        found = _first(tried, within)
+        return np.where(found > 0, found.astype(self._dtype(node)), fallback)
 
     def _fits(self, node: Term) -> bool:
         return not isinstance(node, Int) or _fits(self._ranges[node])
@@ -273,30 +277,22 @@ class _Columns:
         return apply
 
 
-def _first(
-    candidates: Iterable[Column],
-    limit: Column,
-    result: Column,
-    body: Callable[[Column], list[Column]],
-) -> Column:
-    pending = limit >= 1
-    for candidate in candidates:
+def _first(tried: Iterable[tuple[Column, list[Column]]], limit: Column) -> Column:
+    """The first candidate within the limit whose body holds, 0 where there is none."""
+    pending, found = limit > 0, np.zeros_like(limit)
+    if not pending.any():
+        return found
+    for candidate, (holds,) in tried:
+        hit = pending & holds
+        found = np.where(hit, candidate, found)
+        pending = pending & ~hit & (limit > candidate)
         if not pending.any():
             break
-        hit = pending & body(candidate)[0]
-        result = np.where(hit, candidate, result)
-        pending = pending & ~hit & (limit > candidate)
-    return result
+    return found
 
 
-def _greatest(
-    candidates: Iterable[Column],
-    limit: Column,
-    best: Column,
-    body: Callable[[Column], list[Column]],
-) -> Column:
-    for candidate in candidates:
-        eligible, value = body(candidate)
+def _greatest(tried: Iterable[tuple[Column, list[Column]]], limit: Column, best: Column) -> Column:
+    for candidate, (eligible, value) in tried:
         best = np.where(eligible & (limit >= candidate) & (value > best), value, best)
     return best
 

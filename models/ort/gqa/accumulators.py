@@ -30,8 +30,10 @@ __all__ = [
     "AccumulatorsInput",
     "AccumulatorsLayout",
     "AccumulatorsOutput",
+    "buffers",
     "function",
     "layout",
+    "most_rows",
     "ranges_hold",
 ]
 
@@ -92,28 +94,42 @@ def ranges_hold(bounds: AccumulatorsInput) -> Bool:
     )
 
 
-def layout(bounds: AccumulatorsInput) -> Sizing[AccumulatorsLayout]:
+def most_rows(checks: Checks, bounds: AccumulatorsInput) -> Int:
     """The most rows by the device's split work or by the most splits, whichever are fewer."""
-    checks = Checks(STATUS)
-    checks.require(ranges_hold(bounds), "invalid_argument")
-    head_size, device = bounds.head_size_bound, bounds.multi_processor_count
-    checks.require((head_size % 8 == 0) & (head_size <= FLASH_MAX_HEAD_SIZE), "unavailable")
-    checks.require(device <= MOST_MULTIPROCESSORS, "unavailable")
     tokens, heads = bounds.sequence_length_bound, bounds.num_heads
     group = ite(bounds.fast_decode, heads // bounds.kv_num_heads, 1)
     by_work = checks.product(group, most_tokens_per_item(tokens), bounds.split_work)
     kv_length = split_kv_length(
         bounds.kv_length_bound, bounds.local_window_size, bounds.fast_decode
     )
-    splits = split_ceiling(kv_blocks(kv_length, head_size), device)
+    splits = split_ceiling(
+        kv_blocks(kv_length, bounds.head_size_bound), bounds.multi_processor_count
+    )
     by_splits = checks.product(splits, bounds.batch_size_bound, tokens, heads)
-    rows = ite(splits > 1, minimum(by_work, by_splits), 0)
+    return ite(splits > 1, minimum(by_work, by_splits), 0)
+
+
+def buffers(checks: Checks, rows: Int, head_size: Int) -> Recipe:
+    """The two regions (bytes) for so many rows, fp32 each."""
     lse = checks.product(4, rows)
     output = checks.product(lse, rounded_head_size(head_size))
     recipe = Recipe(checks)
     recipe.carve("softmax_lse_accumulator", lse)
     recipe.carve("output_accumulator", output)
-    return Sizing(checks, AccumulatorsLayout(rows, lse, output, recipe.total))
+    return recipe
+
+
+def layout(bounds: AccumulatorsInput) -> Sizing[AccumulatorsLayout]:
+    """The rows, and the regions that hold them."""
+    checks = Checks(STATUS)
+    checks.require(ranges_hold(bounds), "invalid_argument")
+    head_size, device = bounds.head_size_bound, bounds.multi_processor_count
+    checks.require((head_size % 8 == 0) & (head_size <= FLASH_MAX_HEAD_SIZE), "unavailable")
+    checks.require(device <= MOST_MULTIPROCESSORS, "unavailable")
+    rows = most_rows(checks, bounds)
+    recipe = buffers(checks, rows, head_size)
+    sizes = {f"{name}_bytes": region.size for name, region in recipe.regions.items()}
+    return Sizing(checks, AccumulatorsLayout(rows=rows, total_bytes=recipe.total, **sizes))
 
 
 def function() -> Function:

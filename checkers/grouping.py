@@ -73,7 +73,8 @@ def grouped(roots: Sequence[Term], symbol: Int, ranges: Mapping[Term, range]) ->
     if any(column.dtype == object for column in seen):  # integers beyond 64 bits
         return Axis.of(values)
     # By their bytes: floats that compare equal may still differ, as 0.0 and -0.0 do.
-    notes = np.hstack([one.view(np.uint8).reshape(len(values), -1) for one in seen])
+    bytes_of = [one.view(np.uint8).reshape(len(values), -1) for one in seen]
+    notes = np.hstack([np.empty((len(values), 0), np.uint8), *bytes_of])
     groups: dict[bytes, list[int]] = {}
     for place, note in enumerate(notes):
         groups.setdefault(note.tobytes(), []).append(place)

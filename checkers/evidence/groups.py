@@ -47,10 +47,11 @@ def told_apart(
     shown(len(parts) * len(values) <= _MOST_NOTES, f"too much depends on {symbol.name}")
     with np.errstate(all="ignore"):
         columns = Program(parts, Columns())({symbol.name: values})
-    notes = zip(*(_note(np.broadcast_to(one, values.shape)) for one in columns), strict=True)
+    notes = [_note(np.broadcast_to(one, values.shape)) for one in columns]
     sizes: dict[tuple[object, ...], int] = {}
     first: list[int] = []
-    for value, note in zip(tried[symbol], notes, strict=True):
+    for value, *seen in zip(tried[symbol], *notes, strict=True):
+        note = tuple(seen)
         first += [] if note in sizes else [value]
         sizes[note] = sizes.get(note, 0) + 1
     return np.array(first, np.int64), np.array(list(sizes.values()), np.int64)

@@ -39,6 +39,7 @@ from routeproof.checkers.registry import (
 from routeproof.checkers.sampling import Sampler, constants_of
 from routeproof.checkers.solver import solver_version
 from routeproof.checkers.values import parse_json
+from routeproof.models.catalogue import OWN
 from routeproof.models.presets import published
 from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.objective import Case, Question
@@ -160,7 +161,7 @@ def _resident(leader: int) -> int:
 
 def evaluation(repeat: int) -> Iterator[Figure]:
     """Rows per second of each modelled function, from JSON text to JSON text."""
-    for name in function_names():
+    for name in (one for one in function_names() if one not in OWN):
         lines = _rows(name.rpartition(".")[2])
         evaluate = Evaluator(load_function(name))
         seconds = timed(lambda: _evaluate(evaluate, lines), repeat)  # noqa: B023 - called at once

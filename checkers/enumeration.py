@@ -1,8 +1,9 @@
 """Exhaustive regimes: a claim evaluated on every state of a finite box.
 
-Where a symbol's range is infinite or long, a coverage lemma lets one value stand for all beyond it.
-What is kept as evidence lets `certify` repeat it: the box, where symbols settle, the number of
-states, and a digest of which of them were admitted.
+Where a symbol's range is infinite or long, a coverage lemma lets one value stand for all beyond it;
+of values that the claim does not tell apart, the first is evaluated for all. What is kept as
+evidence lets `certify` repeat it: the box, where symbols settle, how many groups of values a symbol
+has, the number of states, and a digest of which of those evaluated were admitted.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from routeproof.spec.terms import Bool, EnumSort, Int, IntDomain, Term, all_of, 
 
 from .coverage import uncovered
 from .facts import Facts
+from .grouping import Axis, grouped
 from .readings.intervals import Interval
 from .readings.vectorised import Column, Grid, values
 
@@ -44,9 +46,14 @@ class Box:
         # Not len(), which has no answer beyond 2^63.
         return math.prod((one.stop - one.start - 1) // one.step + 1 for one in self.values.values())
 
-    def axes(self) -> dict[Term, Column]:
-        """One column of values per symbol: integers, truth values, members by their index."""
-        return {one: np.array(tried, _dtype(one)) for one, tried in self.values.items()}
+    def axes(self, roots: Sequence[Term]) -> dict[Term, Axis]:
+        """What is tried of each symbol for the roots: integers, truth values, members by index."""
+        return {
+            one: grouped(roots, one, self.values)
+            if isinstance(one, Int)
+            else Axis.of(np.array(tried, _dtype(one)))
+            for one, tried in self.values.items()
+        }
 
 
 def finite_box(claim: Claim, is_impossible: Callable[[Sequence[Bool]], bool]) -> Box | str:
@@ -94,20 +101,21 @@ def _cut(symbol: Int, whole: Interval, settles: Mapping[str, int]) -> Interval:
 class Enumerated:
     """What an enumeration has found so far: a state that is admitted, one that fails, counts."""
 
-    def __init__(self, regimes: Iterable[str], *names: str) -> None:
+    def __init__(self, groups: Mapping[str, int], regimes: Iterable[str], *names: str) -> None:
         """Nothing is found yet; the names are those of the condition and of the goal."""
         self.witness: dict[str, Value] | None = None
         self.failing: dict[str, Value] | None = None
+        self._groups = groups
         self._admitted = 0
         self._regimes = dict.fromkeys(regimes, 0)
         self._digest = blake2b(" ".join(names).encode(), digest_size=16)
 
-    def add(self, part: Mapping[Term, Column], met: Column, holds: Column, *kinds: Column) -> None:
+    def add(self, part: Mapping[Term, Axis], met: Column, holds: Column, *kinds: Column) -> None:
         """Take up a block of states: which are admitted, keep the goal, lie in each regime."""
         self._digest.update(met.tobytes())
-        self._admitted += int(np.count_nonzero(met))
+        self._admitted += _stand_for(met, part)
         for name, column in zip(self._regimes, kinds, strict=True):
-            self._regimes[name] += int(np.count_nonzero(met & column))
+            self._regimes[name] += _stand_for(met & column, part)
         if self.witness is None and met.any():
             self.witness = _state(part, int(np.argmax(met)))
         broken = met & ~holds
@@ -120,6 +128,7 @@ class Enumerated:
         return {
             "box": spans,
             "settles": box.settles,
+            "groups": self._groups,
             "states": box.states,
             "admitted": self._admitted,
             "regimes": self._regimes,
@@ -131,39 +140,52 @@ def enumerate_states(claim: Claim, box: Box, seconds: float) -> Enumerated | Non
     """Every state of the box in order, up to the first that fails; None if time runs out."""
     deadline = time.monotonic() + seconds
     admits, goal = all_of(*claim.conditions.values()), all_of(*claim.goals.values())
-    found, axes = Enumerated(claim.regimes, Digests()(admits), Digests()(goal)), box.axes()
-    program = Grid((admits, goal, *claim.regimes.values()), axes)
-    for block in _blocks(list(axes.values())):
+    roots = (admits, goal, *claim.regimes.values())
+    axes = box.axes(roots)
+    groups = {
+        one.name: len(axes[one]) for one, tried in box.values.items() if len(axes[one]) < len(tried)
+    }
+    found = Enumerated(groups, claim.regimes, Digests()(admits), Digests()(goal))
+    program = Grid(roots, {one: axis.values for one, axis in axes.items()})
+    for block in _blocks([slice(len(axis)) for axis in axes.values()]):
         if time.monotonic() > deadline:
             return None
-        part = dict(zip(axes, block, strict=True))
-        found.add(part, *program(part))
+        part = {one: axis[piece] for (one, axis), piece in zip(axes.items(), block, strict=True)}
+        found.add(part, *program({one: axis.values for one, axis in part.items()}))
         if found.failing is not None:
             break
     return found
 
 
 def _dtype(symbol: Term) -> type[np.generic]:
-    return (
-        np.bool_ if isinstance(symbol, Bool) else np.int64 if isinstance(symbol, Int) else np.int8
-    )
+    return np.bool_ if isinstance(symbol, Bool) else np.int8
 
 
-def _blocks(axes: list[Column]) -> Iterator[list[Column]]:
+def _blocks(axes: list[slice]) -> Iterator[list[slice]]:
     """The product of the axes as products of at most so many points, in the order of the whole."""
-    if math.prod(map(len, axes)) <= _BLOCK:
+    lengths = [axis.stop - (axis.start or 0) for axis in axes]
+    if math.prod(lengths) <= _BLOCK:
         yield axes
         return
-    at = next(index for index, axis in enumerate(axes) if len(axis) > 1)
-    half = len(axes[at]) // 2
-    for part in (axes[at][:half], axes[at][half:]):
+    at = next(index for index, length in enumerate(lengths) if length > 1)
+    start = axes[at].start or 0
+    middle = start + lengths[at] // 2
+    for part in (slice(start, middle), slice(middle, axes[at].stop)):
         yield from _blocks([*axes[:at], part, *axes[at + 1 :]])
 
 
-def _state(part: Mapping[Term, Column], point: int) -> dict[str, Value]:
+def _stand_for(met: Column, part: Mapping[Term, Axis]) -> int:
+    """How many states those that are met stand for, in a block."""
+    counted = met.reshape([len(axis) for axis in part.values()])
+    for axis in list(part.values())[::-1]:
+        counted = counted @ axis.counts
+    return int(counted.sum())
+
+
+def _state(part: Mapping[Term, Axis], point: int) -> dict[str, Value]:
     """The state at a place in a block, as the interpreter reads it."""
     places = np.unravel_index(point, [len(axis) for axis in part.values()])
     return {
-        symbol.name: values(symbol, axis[[at]])[0]
+        symbol.name: values(symbol, axis.values[[at]])[0]
         for (symbol, axis), at in zip(part.items(), places, strict=True)
     }

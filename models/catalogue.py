@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-__all__ = ["FUNCTIONS", "LADDERS", "QUESTIONS"]
+__all__ = ["FUNCTIONS", "LADDERS", "OWN", "QUESTIONS"]
 
 _GQA = "routeproof.models.ort.gqa"
 
@@ -21,7 +21,11 @@ FUNCTIONS: Mapping[str, str] = {
     "ort.gqa.ladder": f"{_GQA}.ladder",
     "ort.gqa.classifier": f"{_GQA}.classifier",
     "ort.gqa.flash_runtime": f"{_GQA}.flash_runtime",
+    "ort.gqa.flash_accumulators": f"{_GQA}.accumulators",
 }
+
+# Formulas of this project: no real code computes them, so that there are no recorded rows.
+OWN = frozenset({"ort.gqa.flash_accumulators"})
 
 # Each module has `ladders()`, which builds the `Ladder` of every revision.
 LADDERS: Mapping[str, str] = {"ort.gqa": f"{_GQA}.ladder"}

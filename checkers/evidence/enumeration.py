@@ -2,20 +2,18 @@
 
 The box may be cut off where a symbol settles. Then, from that value on, each comparison that
 mentions the symbol must keep one truth value: ranges decide it, or a solver that is asked again.
+Of values that nothing tells apart, the first is evaluated for all where the evidence says so.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
-from routeproof.spec import floats
 from routeproof.spec.derivation import Digests
 from routeproof.spec.interpret import evaluate
 from routeproof.spec.obligation import Claim
@@ -27,7 +25,6 @@ from routeproof.spec.terms import (
     Int,
     Op,
     Term,
-    Width,
     all_of,
     any_of,
     boolean,
@@ -36,14 +33,15 @@ from routeproof.spec.terms import (
     topological,
 )
 
+from .columns import Column, Columns
 from .conditions import Facts
+from .groups import told_apart
 from .ranges import Range, declared, range_of, simplified
 from .reasking import ask_again, written_out
 from .refused import require, shown
 
 __all__ = ["check_enumeration"]
 
-Column = NDArray[Any]
 _BLOCK = 1 << 17
 _MOST_STATES = 1 << 26
 _COMPARISONS = (Op.LT, Op.LE, Op.EQ)
@@ -65,10 +63,13 @@ def check_enumeration(claim: Claim, found: Mapping[str, Any], seconds: float) ->
     admits, goal = all_of(*conditions), all_of(*goals)
     kinds = (admits, *(admits & one for one in (~goal, *claim.regimes.values())))
     settles = _settling(kinds, tried, Facts(conditions, {}).box(), seconds)
-    (admitted, *counts), digest = _evaluated(admits, goal, claim.regimes.values(), tried)
+    roots = (admits, goal, *claim.regimes.values())
+    axes, groups = _axes(roots, tried, found.get("groups"))
+    (admitted, *counts), digest = _evaluated(roots, axes)
     repeated = {
         "box": box,
         "settles": settles,
+        "groups": groups,
         "states": states,
         "admitted": admitted,
         "regimes": dict(zip(claim.regimes, counts, strict=True)),
@@ -215,152 +216,65 @@ def _finite(low: np.floating[Any], high: np.floating[Any]) -> Range | None:
 # Evaluation
 
 
+def _axes(
+    roots: Sequence[Bool],
+    tried: Mapping[Term, range],
+    named: Any,  # noqa: ANN401 - JSON
+) -> tuple[dict[str, tuple[Column, Column]], dict[str, int]]:
+    """Per symbol the values to evaluate and how many each stands for; groups of those named."""
+    require(isinstance(named, dict), "groups of values are an object")
+    axes, groups = dict[str, tuple[Column, Column]](), dict[str, int]()
+    for symbol, values in tried.items():
+        if symbol.name in named and isinstance(symbol, Int):
+            axes[symbol.name] = told_apart(roots, symbol, tried)
+            groups[symbol.name] = len(axes[symbol.name][0])
+        else:
+            column = np.array(values, bool if isinstance(symbol, Bool) else np.int64)
+            axes[symbol.name] = column, np.ones(len(column), np.int64)
+    return axes, groups
+
+
 def _evaluated(
-    admits: Bool, goal: Bool, regimes: Iterable[Bool], tried: Mapping[Term, range]
+    roots: tuple[Bool, ...], axes: Mapping[str, tuple[Column, Column]]
 ) -> tuple[list[int], str]:
     """How many states are admitted, in all and per regime, and the digest of which.
 
     None of them breaks the goal.
     """
+    admits, goal, *kinds = roots
     names = Digests()
     digest = blake2b(f"{names(admits)} {names(goal)}".encode(), digest_size=16)
-    kinds = tuple(regimes)
-    program, counts = Program((admits, goal, *kinds), _Columns()), [0] * (1 + len(kinds))
-    for axes in _blocks([_axis(symbol, values) for symbol, values in tried.items()]):
-        shape = tuple(map(len, axes)) or (1,)
+    program, totals = Program(roots, Columns()), [0] * (1 + len(kinds))
+    for pieces in _blocks([range(len(values)) for values, _ in axes.values()]):
+        shape = tuple(map(len, pieces)) or (1,)
+        block = [
+            (values[piece.start : piece.stop], counts[piece.start : piece.stop])
+            for (values, counts), piece in zip(axes.values(), pieces, strict=True)
+        ]
         inputs = {
-            symbol.name: column.reshape([-1 if at == place else 1 for at in range(len(axes))])
-            for place, (symbol, column) in enumerate(zip(tried, axes, strict=True))
+            name: values.reshape([-1 if at == place else 1 for at in range(len(block))])
+            for place, (name, (values, _)) in enumerate(zip(axes, block, strict=True))
         }
         with np.errstate(all="ignore"):
             met, holds, *inside = (np.broadcast_to(one, shape) for one in program(inputs))
         require(not (met & ~holds).any(), "a state of the box breaks it")
         digest.update(met.tobytes())
-        counts = [
-            count + int(np.count_nonzero(met & kind))
-            for count, kind in zip(counts, (met, *inside), strict=True)
+        weights: Column = np.ones((), np.int64)
+        for _, counts in block:
+            weights = np.multiply.outer(weights, counts)
+        totals = [
+            total + int(np.sum(weights.reshape(shape)[met & kind]))
+            for total, kind in zip(totals, (met, *inside), strict=True)
         ]
-    return counts, digest.hexdigest()
+    return totals, digest.hexdigest()
 
 
-def _axis(symbol: Term, values: range) -> Column:
-    return np.array(values, bool if isinstance(symbol, Bool) else np.int64)
-
-
-def _blocks(axes: list[Column]) -> Iterator[list[Column]]:
+def _blocks(axes: list[range]) -> Iterator[list[range]]:
     """The box in pieces, in the order of the whole."""
     if math.prod(map(len, axes)) <= _BLOCK:
         yield axes
         return
     at = next(index for index, axis in enumerate(axes) if len(axis) > 1)
-    for part in np.array_split(axes[at], 2):
+    middle = len(axes[at]) // 2
+    for part in (axes[at][:middle], axes[at][middle:]):
         yield from _blocks([*axes[:at], part, *axes[at + 1 :]])
-
-
-class _Columns:
-    """The meaning of each operation on arrays; integers are exact, floats have their width."""
-
-    def constant(self, node: Term) -> Column:
-        value = node.value
-        if isinstance(value, FloatValue):
-            return np.array([value.number], _dtype(node))
-        members = getattr(node.sort, "members", None)
-        return _exact(np.array([members.index(value) if members else value], object))
-
-    def operation(self, node: Term) -> Callable[..., Column]:
-        match node.op:
-            case Op.TO_FLOAT | Op.WIDEN:
-                return lambda one: _to_float(one, node)
-            case op if op in _EXACT:
-                return lambda one, two: _checked(_EXACT[op], one, two)
-            case op:
-                return _OPERATIONS[op]
-
-    def search(
-        self, node: Term, limit: Column, fallback: Column, body: Callable[[Column], list[Column]]
-    ) -> Column:
-        found, result = np.zeros(np.shape(limit), bool), fallback
-        for candidate in range(1, min(int(np.max(limit)), cast("int", node.value)) + 1):
-            here, (eligible, *value) = candidate <= limit, body(np.array([candidate]))
-            if node.op is Op.GREATEST:
-                result = np.where(here & eligible & (value[0] > result), value[0], result)
-            else:
-                result = np.where(here & eligible & ~found, candidate, result)
-                found = found | (here & eligible)
-        return result
-
-
-def _dtype(node: Term) -> type[np.floating[Any]]:
-    return np.float32 if node.sort == 32 else np.float64
-
-
-def _checked(function: Callable[..., Any], one: Column, two: Column) -> Column:
-    """The operation, in Python's integers if its extremes do not fit 64 bits."""
-    corners = [
-        function(int(left), int(right))
-        for left in (np.min(one), np.max(one))
-        for right in (np.min(two), np.max(two))
-    ]
-    if not all(-(2**63) <= corner < 2**63 for corner in corners):
-        one, two = one.astype(object), two.astype(object)
-    result: Column = np.asarray(function(one, two))
-    return result
-
-
-def _to_float(one: Column, node: Term) -> Column:
-    if one.dtype == object:  # beyond 64 bits: rounded once, by the language's own rule
-        width = cast("Width", node.sort)
-        one = np.frompyfunc(lambda value: floats.from_integer(value, width), 1, 1)(one)
-    return one.astype(_dtype(node))
-
-
-def _exact(column: Column) -> Column:
-    """Python's integers as they are where they do not fit 64 bits, truth values too."""
-    if not all(isinstance(value, int) and -(2**63) <= value < 2**63 for value in column.ravel()):
-        return column
-    return column.astype(bool if isinstance(column.flat[0], bool) else np.int64)
-
-
-def _opened(column: Column) -> Column:
-    """The column, in Python's integers where one has no opposite in 64 bits."""
-    smallest = column.dtype == np.int64 and int(np.min(column)) == -(2**63)
-    return column.astype(object) if smallest else column
-
-
-def _divided(one: Column, two: Column) -> Column:
-    one, zero = _opened(one), two == 0
-    quotient: Column = np.where(zero, 0, one // np.where(zero, 1, two))
-    return quotient
-
-
-def _rounded_up(one: Column, two: Column) -> Column:
-    return -_divided(-_opened(one), two)
-
-
-def _padded(one: Column, two: Column) -> Column:
-    return _checked(_EXACT[Op.MUL], _rounded_up(one, two), two)
-
-
-_EXACT: Mapping[Op, Callable[[Any, Any], Any]] = {
-    Op.ADD: lambda one, two: one + two,
-    Op.SUB: lambda one, two: one - two,
-    Op.MUL: lambda one, two: one * two,
-}
-_OPERATIONS: Mapping[Op, Callable[..., Column]] = {
-    Op.FLOOR_DIV: _divided,
-    Op.CEIL_DIV: _rounded_up,
-    Op.ALIGN_UP: _padded,
-    Op.MOD: lambda one, two: one - two * _divided(one, two),
-    Op.MIN: np.minimum,
-    Op.MAX: np.maximum,
-    Op.ITE: np.where,
-    Op.EQ: np.equal,
-    Op.LT: np.less,
-    Op.LE: np.less_equal,
-    Op.NOT: np.logical_not,
-    Op.AND: lambda *parts: reduce(np.logical_and, parts),
-    Op.OR: lambda *parts: reduce(np.logical_or, parts),
-    Op.FLOAT_MUL: np.multiply,
-    Op.FLOAT_DIV: np.divide,
-    Op.CEILING: np.ceil,
-}

@@ -241,11 +241,15 @@ class _Columns:
         self, node: Term, limit: Column, fallback: Column, body: Callable[[Column], list[Column]]
     ) -> Column:
         """The loop over candidates, each tried on every state at once."""
-        last = min(int(limit.max(initial=0)), cast("int", node.value))
-        dtype = self._dtype(node.args[1])
-        candidates = (np.array([c], dtype) for c in range(1, last + 1))
-        run = _first if node.op is Op.FIRST else _greatest
-        return run(candidates, limit, fallback, body)
+        last = max(0, min(int(limit.max(initial=0)), cast("int", node.value)))
+        # Counts of candidates, not integers of the model: bytes, where the memory read is the cost.
+        narrow = np.min_scalar_type(last)
+        within, dtype = limit.clip(0, last).astype(narrow), self._dtype(node.args[1])
+        tried = ((np.array([c], narrow), body(np.array([c], dtype))) for c in range(1, last + 1))
+        if node.op is Op.GREATEST:
+            return _greatest(tried, within, fallback)
+        found = _first(tried, within)
+        return np.where(found > 0, found.astype(self._dtype(node)), fallback)
 
     def _fits(self, node: Term) -> bool:
         return not isinstance(node, Int) or _fits(self._ranges[node])
@@ -280,39 +284,34 @@ class _Columns:
         return apply
 
 
-def _first(
-    candidates: Iterable[Column],
-    limit: Column,
-    result: Column,
-    body: Callable[[Column], list[Column]],
-) -> Column:
-    pending, least = limit >= 1, int(limit.min(initial=2**62))
-    result = result.copy()
-    for candidate in candidates:
-        if not pending.any():
-            break
-        hit = pending & body(candidate)[0]
+def _first(tried: Iterable[tuple[Column, list[Column]]], limit: Column) -> Column:
+    """The first candidate within the limit whose body holds, 0 where there is none."""
+    pending, found, least = limit > 0, np.zeros_like(limit), _least(limit)
+    if not pending.any():
+        return found
+    for candidate, (holds,) in tried:
+        hit = pending & holds
         if hit.any():
-            result = _filled(result, candidate, hit)
+            found = _filled(found, candidate, hit)
             pending = pending > hit
         if candidate[0] >= least:
             pending = pending & (limit > candidate)
-    return result
+        if not pending.any():
+            break
+    return found
 
 
-def _greatest(
-    candidates: Iterable[Column],
-    limit: Column,
-    best: Column,
-    body: Callable[[Column], list[Column]],
-) -> Column:
-    best, least = best.copy(), int(limit.min(initial=2**62))
-    for candidate in candidates:
-        eligible, value = body(candidate)
-        if candidate[0] > least:
-            eligible = eligible & (limit >= candidate)
-        best = _filled(best, value, eligible & (value > best))
+def _greatest(tried: Iterable[tuple[Column, list[Column]]], limit: Column, best: Column) -> Column:
+    best, least = best.copy(), _least(limit)
+    for candidate, (eligible, value) in tried:
+        within = eligible & (limit >= candidate) if candidate[0] > least else eligible
+        best = _filled(best, value, within & (value > best))
     return best
+
+
+def _least(limit: Column) -> int:
+    """The candidates up to here are within every limit, which need not be compared with them."""
+    return int(limit.min()) if limit.size else 0
 
 
 def _filled(column: Column, value: Column, where: Column) -> Column:

@@ -20,6 +20,7 @@ import pytest
 
 from routeproof.checkers import cli
 from routeproof.checkers.registry import function_names
+from routeproof.models.ort.gqa.split_work import SPLIT_WORK
 from routeproof.spec.errors import RouteproofError
 
 ROOT = Path(__file__).parents[2]
@@ -162,6 +163,20 @@ def test_reference_names_every_function():
     """docs/reference.md names every function that `routeproof eval` answers to."""
     text = (ROOT / "docs/reference.md").read_text(encoding="utf-8")
     assert [name for name in function_names() if f"`{name}`" not in text] == []
+
+
+def test_table_of_the_closed_form_is_that_of_the_model():
+    """docs/closed-form.md is as its command writes it, and says what the model's table says."""
+    command = [sys.executable, str(ROOT / "benchmarks/closed_form.py"), "--check"]
+    assert subprocess.run(command, check=False).returncode == 0
+    page = (ROOT / "docs/closed-form.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \|[^|]+\| ([\d,]+) \| (\d+\.\d\d) \|$", page, re.MULTILINE)
+    assert len(rows) >= 27
+    for device, work, quotient in rows:
+        split_work = SPLIT_WORK[int(device)].split_work
+        assert (work, quotient) == (f"{split_work:,}", f"{split_work / int(device):.2f}")
+    most = max(one.split_work / device for device, one in SPLIT_WORK.items())
+    assert f"The largest c(SM) up to 256 multiprocessors is {most:.2f}," in page
 
 
 @pytest.mark.parametrize(

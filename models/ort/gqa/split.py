@@ -31,6 +31,7 @@ __all__ = [
     "fills_device",
     "is_eligible",
     "kv_blocks",
+    "most_tokens_per_item",
     "selected_split_count",
     "split_ceiling",
     "work_items",
@@ -53,6 +54,11 @@ def kv_blocks(kv_length: Int, head_size: Int) -> Int:
 def work_items(batch_size: Int, heads: Int, sequence_length: Int) -> Int:
     """Independent blocks of work before any split: one per row, head and 64 query tokens."""
     return batch_size * heads * ceil_div(sequence_length, BLOCK_M)
+
+
+def most_tokens_per_item(sequence_length: Int) -> Int:
+    """Query tokens that one item of work covers at most."""
+    return minimum(sequence_length, _BLOCK_M)
 
 
 def split_ceiling(kv_blocks: Int, multiprocessors: Int) -> Int:

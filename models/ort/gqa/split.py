@@ -58,7 +58,7 @@ def work_items(batch_size: Int, heads: Int, sequence_length: Int) -> Int:
 
 def most_tokens_per_item(sequence_length: Int) -> Int:
     """Query tokens that one item of work covers at most."""
-    return minimum(sequence_length, _BLOCK_M)
+    return minimum(sequence_length, BLOCK_M)
 
 
 def split_ceiling(kv_blocks: Int, multiprocessors: Int) -> Int:

@@ -120,7 +120,8 @@ def _proof(claim: Claim, evidence: Any, seconds: float) -> tuple[_Word, str]:  #
     if (enumerated := evidence.get("enumeration")) is not None:
         require(isinstance(enumerated, dict), "an enumeration is an object")
         states = check_enumeration(claim, enumerated, seconds)
-        return "confirmed", f"{states:,} states tried again"
+        grouped = ", in groups" if enumerated["groups"] else ""
+        return "confirmed", f"{states:,} states tried again{grouped}"
     steps = evidence.get("derivation") or []
     if not isinstance(steps, list):
         raise RefusedError("a derivation is a list of lists of steps")

@@ -220,8 +220,10 @@ def test_every_witness_meets_every_condition():
 
 
 EVIDENCE = (
+    "columns",
     "conditions",
     "enumeration",
+    "groups",
     "products",
     "ranges",
     "reasking",

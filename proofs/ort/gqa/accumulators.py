@@ -42,7 +42,7 @@ __all__ = ["BYTES", "BY_WORK", "ONE_LESS", "SPLIT_WORKS", "WITHIN"]
 _HEURISTIC, _RECIPE = FUNCTION_SOURCES["flash_runtime"], FUNCTION_SOURCES["flash"]
 _WORK = symbol_int("work_items", IntDomain(1, 2**63 - 1))
 _BLOCKS = symbol_int("kv_blocks", IntDomain(1, 2**31 - 1))
-_DEVICES_EACH = 16
+_DEVICES_EACH = 8
 
 
 # The split work of every device
@@ -285,7 +285,10 @@ def half_tokens() -> Claim:
     return _by_work(_KINDS["regular"], tile=32)
 
 
-def _rows(kind: _Kind, *, window: bool | None) -> Claim:
+_SEVERAL = "several splits have rows within the split work"
+
+
+def _rows(kind: _Kind, *, window: bool | None = None, by_work: bool = True) -> Claim:
     """The recipe's rows are within the closed form's, by split work or by the most splits."""
     bounds = replace(symbols(AccumulatorsInput, "bound"), fast_decode=boolean(kind.fast))
     if window is False:
@@ -302,7 +305,7 @@ def _rows(kind: _Kind, *, window: bool | None) -> Claim:
     closed, splits = accumulators.layout(bounds), need.layout.selected_split_count
     rows = splits * problem.batch_size * problem.sequence_length * problem.num_heads
     group = kind.group(bounds.num_heads, bounds.kv_num_heads)
-    by_work = group * minimum(bounds.sequence_length_bound, 64) * bounds.split_work
+    within_work = rows <= group * minimum(bounds.sequence_length_bound, 64) * bounds.split_work
     most = {
         "batch": (problem.batch_size, bounds.batch_size_bound),
         "query length": (problem.sequence_length, bounds.sequence_length_bound),
@@ -316,8 +319,11 @@ def _rows(kind: _Kind, *, window: bool | None) -> Claim:
             "the recipe is ok": need.ok,
             **{f"{name} within its bound": all_of(n >= 1, n <= m) for name, (n, m) in most.items()},
             **({"a local window": bounds.local_window_size >= 1} if window else {}),
-            "several splits have rows within the split work (ort.gqa.accumulators.by-work.*)"
-            "": implies(splits > 1, rows <= by_work),
+            **(
+                {f"{_SEVERAL} (ort.gqa.accumulators.by-work.*)": implies(splits > 1, within_work)}
+                if by_work
+                else {}
+            ),
         },
         shows={"splits": splits, "rows": rows, "most": closed.layout.rows},
     )
@@ -346,6 +352,18 @@ WITHIN = (
         for window in (False, True)
     ),
 )
+
+
+@obligation(
+    "ort.gqa.accumulators.rows.regular.any-split-work",
+    "regular Flash, whatever the split work is said to be: rows are within the closed form's",
+    source=_RECIPE,
+    expect="refuted",
+    note="The twin: the split work is an input, which has to be the device's.",
+)
+def any_split_work() -> Claim:
+    """With none at all there are no rows."""
+    return _rows(_KINDS["regular"], by_work=False)
 
 
 # Bytes

@@ -9,7 +9,7 @@ from typing import Any
 
 from routeproof.checkers.evaluator import Evaluator
 from routeproof.checkers.registry import load_function
-from routeproof.spec.errors import InternalError
+from routeproof.spec.errors import InputError, InternalError
 from routeproof.spec.interpret import Value
 from routeproof.spec.objective import Execution, Question
 
@@ -34,10 +34,18 @@ class Executed:
 
 
 def execute_run(question: Question, state: Mapping[str, Value]) -> Executed:
-    """Dispatch and recipe of the question's node on one state."""
+    """Dispatch and recipe of the question's node on one state.
+
+    Raises:
+        InputError: no Run has such a state.
+    """
     run = question.run(state)
-    rung, *_ = [checked(one, "a Run") for one in run.dispatch]
-    route, error = (str(value_at(rung, f"{run.outcome}.{name}")) for name in ("route", "error"))
+    outputs = [output_of(one) for one in run.dispatch]
+    for execution, output in zip(run.dispatch, outputs, strict=True):
+        if wrong := _contradiction(execution, output):
+            raise InputError(wrong)
+    names = (f"{run.outcome}.{name}" for name in ("route", "error"))
+    route, error = (str(value_at(outputs[0], name)) for name in names)
     if route == "error":
         return Executed(route, error, "", None, run.outside)
     output = output_of(run.recipe(route))
@@ -59,13 +67,18 @@ def output_of(execution: Execution) -> dict[str, Any]:
 def checked(execution: Execution, name: str) -> dict[str, Any]:
     """The output, which has to answer as the execution says; `name` is what it is about."""
     output = output_of(execution)
-    for path, value in execution.answers.items():
-        if value_at(output, path) != value:
-            raise InternalError(
-                f"{name}: {execution.function} gives {path} {value_at(output, path)!r}, "
-                f"not {value!r}, on {dict(execution.row)}"
-            )
+    if wrong := _contradiction(execution, output):
+        raise InternalError(f"{name}: {wrong}")
     return output
+
+
+def _contradiction(execution: Execution, output: Mapping[str, Any]) -> str:
+    """What the output does not answer as the execution says."""
+    for path, value in execution.answers.items():
+        if (found := value_at(output, path)) != value:
+            where = f"on {dict(execution.row)}"
+            return f"{execution.function} gives {path} {found!r}, not {value!r}, {where}"
+    return ""
 
 
 def value_at(output: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - any JSON value

@@ -32,6 +32,13 @@ _AXIS_NAMES = {BATCH: "batch_size", QUERY: "sequence_length", TOTAL: "total_sequ
 _OUTPUT = {"older": "out", "newest": "out_newest"}
 _CACHE = {"int8": ("int8", 1, 8), "fp8": ("fp8", 1, 8), "int4": ("uint8", 1, 4)}
 _PARTS = ("xqa", "flash", "memory_efficient", "unfused")
+_FLAGS = (
+    "past_key_shared",
+    "past_value_shared",
+    "xqa_shared_memory_ok",
+    "cudnn_is_stable",
+    "cudnn_is_supported",
+)
 _HALVES = ("compaction_key", "compaction_value")  # of one region
 _Path = tuple[str, str, str]
 
@@ -163,16 +170,10 @@ def _chunks(asked: Asked) -> Iterator[_Part]:
 
 def _runs(asked: Asked) -> Iterator[Mapping[str, Value]]:
     """Every combination of the run-time facts beside the lengths, defaults first."""
-    flags = (True, False)
-    for key, value, xqa, stable, supported in itertools.product(flags, repeat=5):
-        run: dict[str, Value] = {
-            "past_key_shared": key,
-            "past_value_shared": value,
-            "xqa_shared_memory_ok": xqa,
-            "cudnn_is_stable": stable,
-            "cudnn_is_supported": supported,
-        }
-        if asked.alias in ("any", _alias(run)) and (asked.past_capacity or not (key or value)):
+    for values in itertools.product((True, False), repeat=len(_FLAGS)):
+        run: dict[str, Value] = dict(zip(_FLAGS, values, strict=True))
+        alias = _alias(run)
+        if asked.alias in ("any", alias) and (asked.past_capacity or alias == "none"):
             yield run
 
 
@@ -248,7 +249,12 @@ def _is_separate(asked: Asked, run: Mapping[str, Value]) -> bool:
 
 
 def _run(asked: Asked, state: Mapping[str, Value]) -> Run:
-    """Any Run of the node: a batch, a query and a total length, and every run-time fact."""
+    """Any Run of the node: a batch, a query and a total length, and every run-time fact.
+
+    Raises:
+        InputError: the state has other names, or values of another kind.
+    """
+    _check_state(state)
     batch, query, total = (int(state[name]) for name in _AXIS_NAMES.values())
     lengths = (batch, query, total)
     run = {name: value for name, value in state.items() if name not in _AXIS_NAMES.values()}
@@ -271,6 +277,13 @@ def _run(asked: Asked, state: Mapping[str, Value]) -> Run:
         recipe=recipe,
         outside=tuple(_outside(asked, lengths, _alias(run))),
     )
+
+
+def _check_state(state: Mapping[str, Value]) -> None:
+    kinds: dict[str, type] = dict.fromkeys(_AXIS_NAMES.values(), int) | dict.fromkeys(_FLAGS, bool)
+    for name in (*state, *kinds):
+        if type(state.get(name)) is not kinds.get(name):
+            refuse(f"state.{name}", f"a Run has {', '.join(kinds)}, got {state.get(name)!r}")
 
 
 def _outside(asked: Asked, lengths: tuple[int, int, int], alias: str) -> Iterator[str]:

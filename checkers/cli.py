@@ -1,4 +1,4 @@
-"""The command line: `routeproof check`, `list`, `eval`, `reach`, `bound`, `diff`, `explain`, ....
+"""The command line: one function per command, `routeproof check` first.
 
 Exit statuses: 0 as expected, 1 a surprise, 2 bad usage or input, 3 something stayed unknown,
 70 an internal error, 130 interrupted, 141 output closed, 143 terminated. Heavy libraries load only

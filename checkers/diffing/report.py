@@ -216,7 +216,7 @@ def _print_verdicts(console: Console, found: Verdicts) -> None:
     for letter, names in zip("AB", found.only, strict=True):
         for name in names:
             _line(console, f"  only in {letter}", name)
-    for pair in dict.fromkeys((*changed, *open_ones)):
+    for pair in found.telling:
         for letter, one in zip("AB", pair, strict=True):
             style = {"proved": "green", "refuted": "red"}.get(one.verdict, "yellow")
             _line(console, f"  {letter} {one.verdict}", f"{one.id} {one.title}", style)

@@ -50,19 +50,30 @@ class Verdicts:
     @property
     def changed(self) -> tuple[tuple[Judged, Judged], ...]:
         """Those whose verdict is another on the other side."""
-        return tuple((a, b) for a, b in self.compared if a.verdict is not b.verdict)
+        return tuple(pair for pair in self.compared if _is_changed(*pair))
 
     @property
     def undecided(self) -> tuple[tuple[Judged, Judged], ...]:
         """Those that have no verdict on some side, be it the same on both."""
-        return tuple(
-            (a, b) for a, b in self.compared if a.verdict in _UNDECIDED or b.verdict in _UNDECIDED
-        )
+        return tuple(pair for pair in self.compared if _is_undecided(*pair))
+
+    @property
+    def telling(self) -> tuple[tuple[Judged, Judged], ...]:
+        """Those that are changed or undecided, in order."""
+        return tuple(p for p in self.compared if _is_changed(*p) or _is_undecided(*p))
 
     @property
     def differs(self) -> bool:
         """Whether a verdict changes, or an obligation comes or goes."""
         return bool(self.changed or any(self.only))
+
+
+def _is_changed(first: Judged, second: Judged) -> bool:
+    return first.verdict is not second.verdict
+
+
+def _is_undecided(first: Judged, second: Judged) -> bool:
+    return first.verdict in _UNDECIDED or second.verdict in _UNDECIDED
 
 
 def compare_reports(
@@ -164,6 +175,8 @@ def _read_counterexample(data: Any, where: str) -> Counterexample | None:  # noq
         kind = dict if key in objects else list
         if not isinstance(data, dict) or not isinstance(data.get(key), kind):
             refuse(where, f"a counterexample has {key!r} ({kind.__name__})")
+        if key in lists and not all(isinstance(one, str) for one in data[key]):
+            refuse(where, f"{key!r} of a counterexample is a list of names")
     return Counterexample(
         data["state"],
         data["shows"],

@@ -230,10 +230,13 @@ def read_answer(data: Mapping[str, Any], where: str) -> Bounds:
         tuple(_text(one, key, f"{where}: errors") for key in ("phase", "error", "alias"))
         for one in _list(data, "errors", where)
     ]
+    by_place = {_place(one): one for one in entries}
+    if len(by_place) < len(entries):
+        refuse(where, "a phase, route and alias state is told twice")
     exact, structural, unfused = (_size(data, key, where) for key in _SIZES)
     return Bounds(
         tuple(_read_fact(one, f"{where}: facts") for one in _list(data, "facts", where)),
-        {_place(one): one for one in entries},
+        by_place,
         tuple((phase, error, alias) for phase, error, alias in errors),
         Whole(_text(data, "status", where), exact, structural, unfused),
         None,

@@ -6,7 +6,7 @@ whose id differs in that part alone is its counterpart on another revision.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -88,8 +88,7 @@ def compare_reports(
 def compare_ladders(ladders: tuple[str, str], patterns: Sequence[str], jobs: int) -> Verdicts:
     """The shipped obligations that both revisions have, decided now on either."""
     known = load_obligations()
-    first, second = ({_unnamed(one, name): one for one in known if name in _parts(one)}
-                     for name in ladders)  # fmt: skip
+    first, second = (_of_ladder(known, name) for name in ladders)
     pairs = _paired(first, second, patterns)
     chosen = [known[one] for pair in pairs if all(pair) for one in pair if one]
     with closing(run(chosen, (), _OPTIONS, jobs)) as arriving:
@@ -97,13 +96,14 @@ def compare_ladders(ladders: tuple[str, str], patterns: Sequence[str], jobs: int
     return _verdicts(pairs, found, found)
 
 
-def _parts(name: str) -> list[str]:
-    return name.split(".")
-
-
-def _unnamed(name: str, ladder: str) -> str:
-    """The id with a gap where the revision stands: what both revisions' ids have in common."""
-    return ".".join("" if part == ladder else part for part in _parts(name))
+def _of_ladder(known: Iterable[str], ladder: str) -> dict[str, str]:
+    """The ids that name the revision, by what is left when it is taken out."""
+    found = {one: one.split(".") for one in known}
+    return {
+        ".".join("" if part == ladder else part for part in parts): one
+        for one, parts in found.items()
+        if ladder in parts
+    }
 
 
 def _paired(
@@ -147,7 +147,10 @@ def read_report(data: Mapping[str, Any], where: str) -> dict[str, Judged]:
     if repr(data.get("schema_version")) != "1" or not isinstance(entries, list):
         raise InputError(f"{where}: expected a report of schema_version 1, as check writes it")
     found = [_read_judged(one, where) for one in entries]
-    return {one.id: one for one in found}
+    by_id = {one.id: one for one in found}
+    if len(by_id) < len(found):
+        refuse(where, "an obligation is told twice")
+    return by_id
 
 
 def _read_judged(data: Any, where: str) -> Judged:  # noqa: ANN401 - JSON

@@ -374,7 +374,7 @@ def diff_command(
     check, or a JSON answer of bound.
 
     \b
-    routeproof diff older newest --preset qwen2.5-1.5b --device sm=8.6,sms=82 \\
+    routeproof diff older newest --preset qwen2.5-1.5b --device sm=12.0,sms=82 \\
       --kernel-options cudnn=off --query 1..1024 --total 1..1152
     routeproof diff before.toml after.toml --format json
     routeproof diff report-before.json report-after.json --obligations 'ort.gqa.bound.*'

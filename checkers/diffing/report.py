@@ -206,7 +206,7 @@ def print_text(console: Console, found: Diff) -> None:
 
 
 def _line(console: Console, label: str, text: str, style: str = "") -> None:
-    console.print(Text.assemble((f"{label:23}", "bold"), (text, style)), soft_wrap=True)
+    console.print(Text.assemble((f"{label:23}", "bold"), (text, style)))
 
 
 def _print_verdicts(console: Console, found: Verdicts) -> None:
@@ -221,7 +221,7 @@ def _print_verdicts(console: Console, found: Verdicts) -> None:
             style = {"proved": "green", "refuted": "red"}.get(one.verdict, "yellow")
             _line(console, f"  {letter} {one.verdict}", f"{one.id} {one.title}", style)
             if one.reason:
-                console.print(f"      {escape(one.reason)}", soft_wrap=True)
+                console.print(f"      {escape(one.reason)}")
             if one.counterexample:
                 print_counterexample(console, one.counterexample)
 

@@ -24,7 +24,7 @@ from .registry import load_obligations, select_obligations
 from .report import Output, dump, exit_status, print_result, print_summary, to_json
 from .solver import Options
 
-__all__ = ["Request", "destinations", "run_check"]
+__all__ = ["Request", "destinations", "run_check", "with_progress"]
 
 FORMATS = ("text", "json")
 
@@ -74,7 +74,7 @@ def run_check(request: Request, form: str, outputs: Sequence[tuple[str, Path]]) 
     interrupted = False
     try:
         with closing(run(chosen, request.files, request.options, request.jobs)) as arriving:
-            for result in _in_order(_with_progress(arriving, len(chosen)), order, done):
+            for result in _in_order(with_progress(arriving, len(chosen)), order, done):
                 if form == "text":
                     print_result(console, result)
     except KeyboardInterrupt:
@@ -110,7 +110,7 @@ def _in_order(
             expected = next(following, None)
 
 
-def _with_progress(arriving: Iterator[Result], total: int) -> Iterator[Result]:
+def with_progress(arriving: Iterator[Result], total: int) -> Iterator[Result]:
     """A bar on a terminal's standard error while results arrive; nothing in a pipe."""
     console = Console(stderr=True)
     if not console.is_terminal:

@@ -1,4 +1,4 @@
-"""The command line: `routeproof check`, `list`, `eval`, `reach`, `explain`, `replay`, `certify`.
+"""The command line: one function per command, `routeproof check` first.
 
 Exit statuses: 0 as expected, 1 a surprise, 2 bad usage or input, 3 something stayed unknown,
 70 an internal error, 130 interrupted, 141 output closed, 143 terminated. Heavy libraries load only
@@ -13,10 +13,10 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import click
 
@@ -26,6 +26,8 @@ from routeproof.spec.errors import RouteproofError
 from .process import prepare
 
 __all__ = ["main"]
+
+C = TypeVar("C", bound=Callable[..., Any])
 
 _EXAMPLES = """
 \b
@@ -296,22 +298,34 @@ def reach(ladder: str, outcome: str, revision: str | None, form: str, timeout: f
     return run_reach(ladder, outcome, revision, form, Options(Limits(seconds=timeout)))
 
 
+_QUESTION = (
+    click.option("--preset", help="Published model whose geometry the node has."),
+    click.option("--node", multiple=True, metavar="FACT=VALUE,...", help="Facts of the node."),
+    click.option("--device", metavar="NAME|sm=X.Y,sms=N", help="Published device, or its facts."),
+    click.option("--kernel-options", multiple=True, metavar="KERNEL=on|off,..."),
+    click.option("--batch", metavar="LOW..HIGH", help="Rows [default: 1]."),
+    click.option("--query", metavar="LOW..HIGH", help="Query length (tokens)."),
+    click.option("--total", metavar="LOW..HIGH", help="Total length, past included (tokens)."),
+    click.option("--past-capacity", metavar="TOKENS", help="Of the past tensors [upper total]."),
+    click.option("--allow-query-above-total", is_flag=True, help="Lift query <= total."),
+    click.option("--enforced", metavar="AXIS,...", help="Ranges that the runtime enforces."),
+    click.option("--alias", help="Past/present pairs that share: both, none, one, any [default]."),
+)
+
+
+def _question(command: C) -> C:
+    """The options that say of which node, device and envelope a bound is asked."""
+    for option in reversed(_QUESTION):
+        command = option(command)
+    return command
+
+
 @commands.command()
 @click.argument(
     "spec", required=False, type=click.Path(path_type=Path), metavar="[SPEC.toml|SPEC.json]"
 )
-@click.option("--preset", help="Published model whose geometry the node has.")
-@click.option("--node", multiple=True, metavar="FACT=VALUE,...", help="Facts of the node.")
-@click.option("--device", metavar="NAME|sm=X.Y,sms=N", help="Published device, or its facts.")
-@click.option("--kernel-options", multiple=True, metavar="KERNEL=on|off,...")
-@click.option("--batch", metavar="LOW..HIGH", help="Rows [default: 1].")
-@click.option("--query", metavar="LOW..HIGH", help="Query length (tokens).")
-@click.option("--total", metavar="LOW..HIGH", help="Total length, past included (tokens).")
-@click.option("--past-capacity", metavar="TOKENS", help="Of the past tensors [upper total].")
-@click.option("--allow-query-above-total", is_flag=True, help="Lift query <= total.")
-@click.option("--enforced", metavar="AXIS,...", help="Ranges that the runtime enforces.")
+@_question
 @click.option("--ladder", help="Revision of the ladder, newest or older [default: newest].")
-@click.option("--alias", help="Past/present pairs that share: both, none, one, any [default].")
 @click.option("--format", "form", type=click.Choice(["text", "json", "csv"]), default="text")
 def bound(spec: Path | None, form: str, **options: Any) -> int:  # noqa: ANN401
     """The exact maximum of every route over an envelope, with a state that attains it.
@@ -325,6 +339,52 @@ def bound(spec: Path | None, form: str, **options: Any) -> int:  # noqa: ANN401
     from .bounding.spec import document
 
     return run_bound(document(spec, options), form)
+
+
+@commands.command("diff")
+@click.argument("first", metavar="A")
+@click.argument("second", metavar="B")
+@click.option(
+    "--spec",
+    type=click.Path(path_type=Path),
+    metavar="SPEC.toml|SPEC.json",
+    help="Node, device and envelope for revisions of the ladder.",
+)
+@_question
+@click.option(
+    "--obligations",
+    "patterns",
+    multiple=True,
+    metavar="ID|GLOB",
+    help="Compare these obligations only; repeatable.",
+)
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes [default: cores].")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def diff_command(
+    first: str,
+    second: str,
+    form: str,
+    jobs: int | None,
+    patterns: tuple[str, ...],
+    **options: Any,  # noqa: ANN401
+) -> int:
+    """What differs between A and B: verdicts of obligations, and bounds with their states.
+
+    Each is a revision of the ladder (newest, older), a SPEC as bound reads it, a JSON report of
+    check, or a JSON answer of bound.
+
+    \b
+    routeproof diff older newest --preset qwen2.5-1.5b --device sm=12.0,sms=82 \\
+      --kernel-options cudnn=off --query 1..1024 --total 1..1152
+    routeproof diff before.toml after.toml --format json
+    routeproof diff report-before.json report-after.json --obligations 'ort.gqa.bound.*'
+
+    Exit status, the larger where two apply: 0 nothing differs, 1 something does, 2 bad usage or
+    input, 3 a verdict is unknown or a maximum is only bounded, so that not all is told.
+    """  # noqa: D301 - click reads the control character
+    from .diffing.command import run_diff
+
+    return run_diff((first, second), options, patterns, jobs or os.cpu_count() or 1, form)
 
 
 @commands.command()

@@ -28,6 +28,7 @@ __all__ = [
     "print_counterexample",
     "print_result",
     "print_summary",
+    "table_output",
     "to_json",
 ]
 
@@ -42,6 +43,15 @@ class Output(Console):
         raise BrokenPipeError
 
 
+def table_output() -> Output:
+    """A console for tables: in a pipe wide enough for them to stay whole."""
+    console = Output(emoji=False, highlight=False, soft_wrap=True)
+    if not console.is_terminal:
+        console.width = _WIDE
+    return console
+
+
+_WIDE = 200
 _FEW = 3
 _ENVELOPE = {None: None, True: "enforced", False: "declared only"}
 _COLOURS = {"proved": "green", "refuted": "green", "replayed": "green"}

@@ -15,7 +15,18 @@ from .interpret import Value
 from .obligation import Claim
 from .terms import Bool, Int, Term, substitute
 
-__all__ = ["Case", "Domain", "Execution", "Fact", "Held", "Lemma", "Objective", "Question", "Step"]
+__all__ = [
+    "Case",
+    "Domain",
+    "Execution",
+    "Fact",
+    "Held",
+    "Lemma",
+    "Objective",
+    "Question",
+    "Run",
+    "Step",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +123,21 @@ class Case:
     execute: Callable[[Mapping[Int, int]], tuple[Execution, ...]]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Run:
+    """One Run of a question's node, whether or not a case speaks of it.
+
+    `dispatch` are the rows that find its way, the ladder first: its answer below `outcome` has a
+    `route`, and an `error` where that is `error`. `recipe` gives the row that sizes a route, by
+    `out.status` and `out.total_workspace_bytes`. `outside` names what the envelope does not admit.
+    """
+
+    dispatch: tuple[Execution, ...]
+    outcome: str
+    recipe: Callable[[str], Execution]
+    outside: tuple[str, ...]
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One fact that the answer depends on, and where its value comes from."""
@@ -130,7 +156,8 @@ class Question:
     `unsized` are reachable routes without a recipe (phase, route, alias), which make the whole
     unavailable, and `errors` the reachable errors. `lemmas` are what the choice of cases rests on.
     `structural` gives the row of the aggregate for a set of routes, `preserved` the bytes that an
-    alias state adds to it, `regions` name, offset and size of the parts of an executed recipe.
+    alias state adds to it, `regions` name, offset and size of the parts of an executed recipe;
+    `run` takes a state by the names that reports give it, lengths and run-time facts.
     """
 
     facts: tuple[Fact, ...]
@@ -142,4 +169,5 @@ class Question:
     structural: Callable[[frozenset[str]], Execution]
     preserved: Callable[[str], int]
     regions: Callable[[Mapping[str, Any]], list[tuple[str, int, int]]]
+    run: Callable[[Mapping[str, Value]], Run]
     lemmas: tuple[Lemma, ...]

@@ -13,19 +13,18 @@ from functools import cache
 from typing import Any
 
 from routeproof.checkers.decide import Decision, decide_claim
-from routeproof.checkers.evaluator import Evaluator
 from routeproof.checkers.maximise import Maximum, lemmas, maximise
-from routeproof.checkers.registry import load_function
 from routeproof.checkers.solver import Limits, Options
 from routeproof.spec.errors import InternalError, UnsupportedError
 from routeproof.spec.objective import Case, Domain, Execution, Lemma, Objective, Question
 from routeproof.spec.obligation import Verdict
 from routeproof.spec.terms import Int
 
+from .executing import SIZE, STATUS, checked, output_of, value_at
+
 __all__ = ["Answer", "Entry", "Region", "answer"]
 
 _WORDS = {"cudnn": "cuDNN"}
-_SIZE = "out.total_workspace_bytes"
 _OPTIONS = Options(Limits(seconds=20))
 
 
@@ -179,10 +178,10 @@ class _Maxima:
             return None
         if routes not in self._aggregates:
             execution = self._question.structural(routes)
-            output = _output(execution)
+            output = output_of(execution)
             answers = execution.answers.items()
-            holds = all(_at(output, path) == value for path, value in answers)
-            self._aggregates[routes] = int(_at(output, _SIZE)) if holds else None
+            holds = all(value_at(output, path) == value for path, value in answers)
+            self._aggregates[routes] = int(value_at(output, SIZE)) if holds else None
         total = self._aggregates[routes]
         extra = max(self._question.preserved(alias) for alias in aliases)
         return None if total is None else total + extra
@@ -209,35 +208,10 @@ class _Maxima:
         return self._references[key]
 
 
-@cache
-def _evaluator(function: str) -> Evaluator:
-    return Evaluator(load_function(function))
-
-
-def _output(execution: Execution) -> dict[str, Any]:
-    return _evaluator(execution.function)({"in": execution.row}, execution.function)
-
-
-def _at(output: Mapping[str, Any], path: str) -> Any:  # noqa: ANN401 - any JSON value
-    found: Any = output
-    for key in path.split("."):
-        found = found[key]
-    return found
-
-
 def _executed(case: Case, maximum: Maximum, rows: Sequence[Execution]) -> dict[str, Any]:
     """The recipe's output on the state, the first row; each row has to answer as it says."""
-    outputs = []
-    for execution in rows:
-        output = _output(execution)
-        for path, value in execution.answers.items():
-            if _at(output, path) != value:
-                raise InternalError(
-                    f"{case.objective.name}: {execution.function} gives {path} "
-                    f"{_at(output, path)!r}, not {value!r}, on {dict(execution.row)}"
-                )
-        outputs.append(output)
-    size = _at(outputs[0], _SIZE)
+    outputs = [checked(one, case.objective.name) for one in rows]
+    size = value_at(outputs[0], SIZE)
     if size != maximum.size:
         raise InternalError(f"{case.objective.name}: {maximum.size} bytes, executed {size}")
     return outputs[0]
@@ -245,9 +219,9 @@ def _executed(case: Case, maximum: Maximum, rows: Sequence[Execution]) -> dict[s
 
 def _failure(case: Case, state: Mapping[Int, int]) -> str:
     """What the recipe reports on the state, as executed."""
-    output = _output(case.execute(state)[0])
+    output = output_of(case.execute(state)[0])
     lengths = ", ".join(f"{case.names[axis]} {value:,}" for axis, value in state.items())
-    return f"its recipe is {_at(output, 'out.status')}, as at {lengths}"
+    return f"its recipe is {value_at(output, STATUS)}, as at {lengths}"
 
 
 def _shown(case: Case, state: Mapping[Int, int]) -> dict[str, Any]:

@@ -8,24 +8,19 @@ from typing import Any
 import click
 
 from routeproof.checkers.registry import load_question
-from routeproof.checkers.report import Output
+from routeproof.checkers.report import table_output
 
 from .answer import Answer, answer
 from .report import as_csv, as_json, print_text
 
 __all__ = ["exit_status", "run_bound"]
 
-_WIDE = 200
-
 
 def run_bound(document: Mapping[str, Any], form: str) -> int:
     """Print the answer; 3 if some maximum is only bounded."""
     found = answer(load_question(document))
     if form == "text":
-        console = Output(emoji=False, highlight=False, soft_wrap=True)
-        if not console.is_terminal:
-            console.width = _WIDE
-        print_text(console, found)
+        print_text(table_output(), found)
     else:
         click.echo(as_json(found) if form == "json" else as_csv(found), nl=False)
     return exit_status(found)

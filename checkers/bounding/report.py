@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -13,10 +13,22 @@ from rich.table import Table
 from rich.text import Text
 
 from routeproof.checkers.report import dump
+from routeproof.spec.objective import Fact
 
 from .answer import Answer, Entry
 
-__all__ = ["SCHEMA_VERSION", "as_csv", "as_json", "print_text", "ratio"]
+__all__ = [
+    "LENGTHS",
+    "SCHEMA_VERSION",
+    "as_csv",
+    "as_json",
+    "fact_value",
+    "print_facts",
+    "print_text",
+    "ratio",
+    "shown_bytes",
+    "shown_lengths",
+]
 
 SCHEMA_VERSION = 1
 _COLUMNS = (
@@ -29,7 +41,7 @@ _COLUMNS = (
     "unfused_bytes",
 )
 _STYLES = {"exact": "green", "safe bound": "yellow", "unavailable": "red"}
-_LENGTHS = ("batch_size", "sequence_length", "total_sequence_length")
+LENGTHS = ("batch_size", "sequence_length", "total_sequence_length")
 
 
 def ratio(larger: int | None, exact: int | None) -> float | None:
@@ -74,18 +86,17 @@ def as_csv(answer: Answer) -> str:
     """A line per phase, route and alias state; bytes that are not known are empty."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow((*_COLUMNS, *_LENGTHS, "reason"))
+    writer.writerow((*_COLUMNS, *LENGTHS, "reason"))
     for entry in answer.entries:
         at = entry.attained_at or {}
-        lengths = (at.get(name, "") for name in _LENGTHS)
+        lengths = (at.get(name, "") for name in LENGTHS)
         writer.writerow((*(getattr(entry, name) for name in _COLUMNS), *lengths, entry.reason))
     return text.getvalue()
 
 
 def print_text(console: Console, answer: Answer) -> None:
     """Facts, a table, the largest state region by region, and what the answer rests on."""
-    for section, line in _facts(answer):
-        console.print(Text.assemble((f"{section:23}", "bold"), line))
+    print_facts(console, answer.question.facts)
     console.print()
     console.print(_table(answer))
     _print_whole(console, answer)
@@ -103,20 +114,25 @@ def print_text(console: Console, answer: Answer) -> None:
     )
 
 
-def _facts(answer: Answer) -> Iterator[tuple[str, str]]:
+def print_facts(console: Console, facts: Iterable[Fact]) -> None:
     """A line per section and origin; of a preset its source."""
+    for section, line in _facts(facts):
+        console.print(Text.assemble((f"{section:23}", "bold"), line))
+
+
+def _facts(facts: Iterable[Fact]) -> Iterator[tuple[str, str]]:
     lines: dict[tuple[str, str], list[str]] = {}
-    for one in answer.question.facts:
+    for one in facts:
         if one.name == "preset":
             yield f"{one.section} preset", f"{one.value}, by {one.origin}"
             continue
         origin = one.origin.partition(" ")[0]
-        lines.setdefault((one.section, origin), []).append(f"{one.name}={_value(one.value)}")
+        lines.setdefault((one.section, origin), []).append(f"{one.name}={fact_value(one.value)}")
     for (section, origin), parts in lines.items():
         yield f"{section} {origin}", ", ".join(parts)
 
 
-def _value(value: object) -> str:
+def fact_value(value: object) -> str:
     """A fact's value as options write it."""
     if isinstance(value, bool):
         return "on" if value else "off"
@@ -136,17 +152,18 @@ def _table(answer: Answer) -> Table:
             entry.phase,
             entry.route,
             entry.alias,
-            Text(_bytes(exact, entry.status), style=_STYLES[entry.status]),
-            _bytes(entry.structural_bytes),
+            Text(shown_bytes(exact, entry.status), style=_STYLES[entry.status]),
+            shown_bytes(entry.structural_bytes),
             _times(entry.structural_bytes, exact),
-            _bytes(entry.unfused_bytes),
+            shown_bytes(entry.unfused_bytes),
             _times(entry.unfused_bytes, exact),
             _place(entry),
         )
     return table
 
 
-def _bytes(size: int | None, otherwise: str = "unavailable") -> str:
+def shown_bytes(size: int | None, otherwise: str = "unavailable") -> str:
+    """With thousands separated, or the word for why there are none."""
     return otherwise if size is None else f"{size:,}"
 
 
@@ -158,7 +175,12 @@ def _times(larger: int | None, exact: int | None) -> str:
 def _place(entry: Entry) -> str:
     if entry.attained_at is None:
         return entry.reason
-    batch, query, total = (entry.attained_at[name] for name in _LENGTHS)
+    return shown_lengths(entry.attained_at)
+
+
+def shown_lengths(state: Mapping[str, Any]) -> str:
+    """Batch, query and total length of a state."""
+    batch, query, total = (state[name] for name in LENGTHS)
     return f"batch {batch:,}, query {query:,}, total {total:,}"
 
 
@@ -168,7 +190,7 @@ def _print_whole(console: Console, answer: Answer) -> None:
     console.print(f"status          {word}", style=_STYLES[answer.status])
     for name in ("exact", "structural", "unfused"):
         size = getattr(answer, f"{name}_bytes")
-        console.print(f"{name:15} {_bytes(size)}{'' if size is None else ' bytes'}")
+        console.print(f"{name:15} {shown_bytes(size)}{'' if size is None else ' bytes'}")
     if answer.exact_bytes is not None:
         largest = next(one for one in answer.entries if one.exact_bytes == answer.exact_bytes)
         place = f"{largest.phase} by {largest.route}, alias {largest.alias}"

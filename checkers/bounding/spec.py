@@ -10,13 +10,20 @@ from typing import Any
 from routeproof.checkers.values import read_json, refuse
 from routeproof.spec.errors import InputError
 
-__all__ = ["document", "read_spec"]
+__all__ = ["SECTIONS", "document", "merged", "read_spec"]
+
+SECTIONS = ("node", "device", "envelope", "kernel_options", "ladder", "alias")
 
 _ENVELOPE = ("batch", "query", "total", "past_capacity", "enforced")
 
 
 def document(spec: Path | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """What is asked, as one document."""
+    return merged(read_spec(spec) if spec else {}, options)
+
+
+def merged(spec: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """The document with what the options say in place of its own; an empty one may leave it so."""
     given: dict[str, dict[str, Any] | str] = {}
     node: dict[str, Any] = dict(_pairs(options["node"], "--node"))
     if options["preset"] is not None:
@@ -33,7 +40,7 @@ def document(spec: Path | None, options: Mapping[str, Any]) -> dict[str, Any]:
     sections = {"node": node, "envelope": envelope, "kernel_options": kernels}
     given |= {name: facts for name, facts in sections.items() if facts}
     given |= {name: options[name] for name in ("ladder", "alias") if options[name] is not None}
-    return _merged(read_spec(spec) if spec else {}, given)
+    return _merged(spec, given)
 
 
 def read_spec(path: Path) -> dict[str, Any]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, cast
 
 from routeproof.models.facts import refuse
 from routeproof.spec import floats
 from routeproof.spec.interpret import Value, compile_terms
-from routeproof.spec.objective import Case, Domain, Execution, Fact, Lemma, Question
+from routeproof.spec.objective import Case, Domain, Execution, Fact, Lemma, Question, Run
 from routeproof.spec.obligation import Claim
 from routeproof.spec.records import leaves, symbols
 from routeproof.spec.terms import Enum, Int, Term, constant, ite, substitute
@@ -24,7 +24,7 @@ from routeproof.spec.terms import Enum, Int, Term, constant, ite, substitute
 from . import ladder
 from .node import Asked, read
 from .objectives import BATCH, QUERY, TOTAL, objective
-from .problem import AGGREGATE_BACKEND, LadderFacts
+from .problem import AGGREGATE_BACKEND, PREPROCESS_MODE, LadderFacts
 
 __all__ = ["lemmas", "question"]
 
@@ -32,6 +32,13 @@ _AXIS_NAMES = {BATCH: "batch_size", QUERY: "sequence_length", TOTAL: "total_sequ
 _OUTPUT = {"older": "out", "newest": "out_newest"}
 _CACHE = {"int8": ("int8", 1, 8), "fp8": ("fp8", 1, 8), "int4": ("uint8", 1, 4)}
 _PARTS = ("xqa", "flash", "memory_efficient", "unfused")
+_FLAGS = (
+    "past_key_shared",
+    "past_value_shared",
+    "xqa_shared_memory_ok",
+    "cudnn_is_stable",
+    "cudnn_is_supported",
+)
 _HALVES = ("compaction_key", "compaction_value")  # of one region
 _Path = tuple[str, str, str]
 
@@ -73,6 +80,7 @@ def question(document: Mapping[str, Any]) -> Question:
         structural=partial(_structural, asked),
         preserved=partial(_preserved, asked),
         regions=_regions,
+        run=partial(_run, asked),
         lemmas=lemmas(asked.ladder),
     )
 
@@ -162,16 +170,10 @@ def _chunks(asked: Asked) -> Iterator[_Part]:
 
 def _runs(asked: Asked) -> Iterator[Mapping[str, Value]]:
     """Every combination of the run-time facts beside the lengths, defaults first."""
-    flags = (True, False)
-    for key, value, xqa, stable, supported in itertools.product(flags, repeat=5):
-        run: dict[str, Value] = {
-            "past_key_shared": key,
-            "past_value_shared": value,
-            "xqa_shared_memory_ok": xqa,
-            "cudnn_is_stable": stable,
-            "cudnn_is_supported": supported,
-        }
-        if asked.alias in ("any", _alias(run)) and (asked.past_capacity or not (key or value)):
+    for values in itertools.product((True, False), repeat=len(_FLAGS)):
+        run: dict[str, Value] = dict(zip(_FLAGS, values, strict=True))
+        alias = _alias(run)
+        if asked.alias in ("any", alias) and (asked.past_capacity or alias == "none"):
             yield run
 
 
@@ -210,45 +212,93 @@ def _symbols(names: Collection[str]) -> Iterator[Term]:
 
 
 def _case(asked: Asked, part: _Part, run: Mapping[str, Value], route: str) -> Case:
-    alias = _alias(run)
-    separate = alias == "one" and not asked.node.windowed_cache
-    prefill = part.phase == "prefill"
+    separate, prefill = _is_separate(asked, run), part.phase == "prefill"
     facts = _flat(_complete_row(asked, route, (1, 1, 1), prefill=prefill, separate=separate))
 
     def execute(state: Mapping[Int, int]) -> tuple[Execution, ...]:
-        lengths = (state[BATCH], state.get(QUERY, 1), state[TOTAL])
-        row = _complete_row(asked, route, lengths, prefill=prefill, separate=separate)
+        found = _run(asked, {n: state.get(axis, 1) for axis, n in _AXIS_NAMES.items()} | {**run})
+        rung, phase = found.dispatch
+        said = {
+            "out.is_first_prompt": prefill,
+            "out.is_subsequent_prompt": part.phase == "chunk",
+        }
         return (
-            Execution("ort.gqa.complete", row, {"out.status": "ok"}),
-            Execution(
-                "ort.gqa.ladder",
-                _ladder_row(asked, prefill, lengths[1], run),
-                {f"{_OUTPUT[asked.ladder]}.route": route},
-            ),
-            Execution(
-                "ort.gqa.classifier",
-                _classifier_row(lengths),
-                {
-                    "out.status": "ok",
-                    "out.is_first_prompt": prefill,
-                    "out.is_subsequent_prompt": part.phase == "chunk",
-                },
-            ),
+            replace(found.recipe(route), answers={"out.status": "ok"}),
+            replace(rung, answers={f"{found.outcome}.route": route}),
+            replace(phase, answers={**phase.answers, **said}),
         )
 
     return Case(
         phase=part.phase,
         route=route,
-        alias=alias,
+        alias=_alias(run),
         objective=objective(
             route, part.name, windowed=asked.node.windowed_cache, separate=separate
         ),
         domain=part.domain,
         facts=facts,
-        runtime={name: value for name, value in run.items() if not name.startswith("cudnn")},
+        runtime=run,
         names=_AXIS_NAMES,
         execute=execute,
     )
+
+
+def _is_separate(asked: Asked, run: Mapping[str, Value]) -> bool:
+    """Whether a half aliased pair keeps its past tensor; a windowed cache has none to keep."""
+    return _alias(run) == "one" and not asked.node.windowed_cache
+
+
+def _run(asked: Asked, state: Mapping[str, Value]) -> Run:
+    """Any Run of the node: a batch, a query and a total length, and every run-time fact.
+
+    Raises:
+        InputError: the state has other names, or values of another kind.
+    """
+    _check_state(state)
+    batch, query, total = (int(state[name]) for name in _AXIS_NAMES.values())
+    lengths = (batch, query, total)
+    run = {name: value for name, value in state.items() if name not in _AXIS_NAMES.values()}
+    prefill, separate = query == total, _is_separate(asked, run)
+
+    def recipe(route: str) -> Execution:
+        row = _complete_row(asked, route, lengths, prefill=prefill, separate=separate)
+        return Execution("ort.gqa.complete", row, {})
+
+    return Run(
+        dispatch=(
+            Execution("ort.gqa.ladder", _ladder_row(asked, prefill, query, run), {}),
+            Execution(
+                "ort.gqa.classifier",
+                _classifier_row(lengths),
+                {"out.status": "ok", "out.is_first_prompt": prefill},
+            ),
+        ),
+        outcome=_OUTPUT[asked.ladder],
+        recipe=recipe,
+        outside=tuple(_outside(asked, lengths, _alias(run))),
+    )
+
+
+def _check_state(state: Mapping[str, Value]) -> None:
+    kinds: dict[str, type] = dict.fromkeys(_AXIS_NAMES.values(), int) | dict.fromkeys(_FLAGS, bool)
+    for name in (*state, *kinds):
+        if type(state.get(name)) is not kinds.get(name):
+            refuse(f"state.{name}", f"a Run has {', '.join(kinds)}, got {state.get(name)!r}")
+
+
+def _outside(asked: Asked, lengths: tuple[int, int, int], alias: str) -> Iterator[str]:
+    """What the envelope does not admit of a Run."""
+    envelope = asked.envelope
+    ranges = (("batch", envelope.batch), ("query", envelope.query), ("total", envelope.total))
+    for (name, admitted), value in zip(ranges, lengths, strict=True):
+        if not admitted.low <= value <= admitted.high:
+            yield f"{name} {value:,} is not in {admitted}"
+    if lengths[1] > lengths[2] and not envelope.allow_query_above_total:
+        yield "query above total"
+    if asked.alias not in ("any", alias):
+        yield f"alias {alias} is not {asked.alias}"
+    if alias != "none" and not asked.past_capacity:
+        yield f"alias {alias} without a past"
 
 
 def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Value]:
@@ -274,6 +324,7 @@ def _complete_row(
     _, size, bits = _storage(asked)
     major, minor = device.capability
     backend, fast = route.removesuffix("_fast_decode"), route == "flash_fast_decode"
+    mode = backend if backend in PREPROCESS_MODE.members else "invalid"
     window = node.window or -1
     return {
         "problem": {
@@ -298,7 +349,7 @@ def _complete_row(
         },
         "route": {
             "backend": backend,
-            "preparation": {"preprocess_mode": backend, "use_flash_attention_fast_decode": fast},
+            "preparation": {"preprocess_mode": mode, "use_flash_attention_fast_decode": fast},
             "xqa": {
                 "device_major": major,
                 "device_minor": minor,

@@ -1,0 +1,1 @@
+"""`routeproof diff`: which verdicts change between two sides, and which bounds move."""

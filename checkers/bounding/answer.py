@@ -22,7 +22,7 @@ from routeproof.spec.objective import Case, Domain, Execution, Lemma, Objective,
 from routeproof.spec.obligation import Verdict
 from routeproof.spec.terms import Int
 
-__all__ = ["Answer", "Entry", "Region", "answer"]
+__all__ = ["Answer", "Entry", "Region", "answer", "open_lemma"]
 
 _WORDS = {"cudnn": "cuDNN"}
 _SIZE = "out.total_workspace_bytes"
@@ -139,7 +139,7 @@ class _Maxima:
             why = (
                 maximum
                 if isinstance(maximum, str)
-                else _open_lemma((*lemmas(case.objective), *self._question.lemmas))
+                else open_lemma((*lemmas(case.objective), *self._question.lemmas))
             )
             if why:
                 return replace(entry, status="safe bound", reason=why)
@@ -248,7 +248,7 @@ def _decided(lemma: Lemma) -> Decision:
     return decide_claim(lemma.claim, _OPTIONS)
 
 
-def _open_lemma(needed: Iterable[Lemma]) -> str:
+def open_lemma(needed: Iterable[Lemma]) -> str:
     """Why the upper bound is not proved, if it is not."""
     for lemma in needed:
         decision = _decided(lemma)

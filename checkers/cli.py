@@ -327,7 +327,13 @@ def _question(command: C) -> C:
 @_question
 @click.option("--ladder", help="Revision of the ladder, newest or older [default: newest].")
 @click.option("--format", "form", type=click.Choice(["text", "json", "csv"]), default="text")
-def bound(spec: Path | None, form: str, **options: Any) -> int:  # noqa: ANN401
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    metavar="FILE.svg|png",
+    help="Also draw bytes by query length and the split counts.",
+)
+def bound(spec: Path | None, form: str, plot: Path | None, **options: Any) -> int:  # noqa: ANN401
     """The exact maximum of every route over an envelope, with a state that attains it.
 
     \b
@@ -338,7 +344,7 @@ def bound(spec: Path | None, form: str, **options: Any) -> int:  # noqa: ANN401
     from .bounding.command import run_bound
     from .bounding.spec import document
 
-    return run_bound(document(spec, options), form)
+    return run_bound(document(spec, options), form, plot)
 
 
 @commands.command("diff")

@@ -22,7 +22,7 @@ from routeproof.spec.terms import Int
 
 from .executing import SIZE, STATUS, checked, output_of, value_at
 
-__all__ = ["Answer", "Entry", "Region", "answer"]
+__all__ = ["Answer", "Entry", "Region", "answer", "open_lemma"]
 
 _WORDS = {"cudnn": "cuDNN"}
 _OPTIONS = Options(Limits(seconds=20))
@@ -166,11 +166,9 @@ class _Maxima:
 
     def _undecided(self, cases: Iterable[Case]) -> str:
         """Why the cases' maxima are no upper bounds, if one of the lemmas is not proved."""
-        for lemma in (*(one for case in cases for one in lemmas(case.objective)), *self._general):
-            self.rests_on[lemma] = decision = _decided(lemma)
-            if decision.verdict is not Verdict.PROVED:
-                return f"{lemma.name!r} is {decision.verdict}: {decision.reason}"
-        return ""
+        needed = (*(one for case in cases for one in lemmas(case.objective)), *self._general)
+        self.rests_on |= {lemma: _decided(lemma) for lemma in needed}
+        return open_lemma(needed)
 
     def structural(self, routes: frozenset[str], aliases: Collection[str]) -> int | None:
         """The aggregate over the routes, and the preserved past where an alias state has one."""
@@ -233,3 +231,12 @@ def _shown(case: Case, state: Mapping[Int, int]) -> dict[str, Any]:
 def _decided(lemma: Lemma) -> Decision:
     """The lemma's verdict; it speaks of all facts and lengths, so one is enough."""
     return decide_claim(lemma.claim, _OPTIONS)
+
+
+def open_lemma(needed: Iterable[Lemma]) -> str:
+    """Why the upper bound is not proved, if it is not."""
+    for lemma in needed:
+        decision = _decided(lemma)
+        if decision.verdict is not Verdict.PROVED:
+            return f"{lemma.name!r} is {decision.verdict}: {decision.reason}"
+    return ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Protocol
 
 from routeproof.spec.function import Function, Source
 from routeproof.spec.recipe import Checks
@@ -51,6 +51,7 @@ from .xqa import append_transients, vector_bytes
 __all__ = [
     "Aggregate",
     "BoundsOutput",
+    "FlashSizing",
     "RouteBound",
     "State",
     "Step",
@@ -58,11 +59,14 @@ __all__ = [
     "aggregate",
     "decode_state",
     "flash_bound",
+    "flash_state",
     "function",
+    "is_valid",
     "largest_head_size",
     "mea_bound",
     "problem_at",
     "prompt_states",
+    "route_behind",
     "steps",
     "unfused_bound",
     "xqa_bound",
@@ -140,7 +144,9 @@ def _prepare(problem: Problem, mode: str, *, fast: bool = False) -> Sizing[Prepa
     return preparation.layout(problem, PreparationConfig(PREPROCESS_MODE[mode], boolean(fast)))
 
 
-def _route(prepared: Sizing[PreparationLayout], backend: Checks, need: Int) -> Sizing[RouteBound]:
+def route_behind(
+    prepared: Sizing[PreparationLayout], backend: Checks, need: Int
+) -> Sizing[RouteBound]:
     """The backend's bytes behind the preparation."""
     checks = Checks(STATUS)
     checks.include(prepared.checks)
@@ -154,7 +160,7 @@ def mea_bound(bounds: BoundsProblem, state: State) -> Sizing[RouteBound]:
     problem = problem_at(bounds, state, largest_head_size(bounds, MEA_MAX_HEAD_SIZE))
     prepared = _prepare(problem, "memory_efficient")
     backend = memory_efficient.layout(problem, prepared.layout.effective_kv_cache_capacity)
-    return _route(prepared, backend.checks, backend.layout.total_backend_bytes)
+    return route_behind(prepared, backend.checks, backend.layout.total_backend_bytes)
 
 
 def unfused_bound(bounds: BoundsProblem, state: State) -> Sizing[RouteBound]:
@@ -162,13 +168,20 @@ def unfused_bound(bounds: BoundsProblem, state: State) -> Sizing[RouteBound]:
     problem = problem_at(bounds, state, largest_head_size(bounds, INT32_MAX))
     prepared = _prepare(problem, "unfused")
     backend = unfused.layout(problem, prepared.layout.effective_kv_cache_capacity)
-    return _route(prepared, backend.checks, backend.layout.total_backend_bytes)
+    return route_behind(prepared, backend.checks, backend.layout.total_backend_bytes)
+
+
+def flash_state(
+    bounds: BoundsProblem, state: State, *, fast: bool
+) -> tuple[Problem, Sizing[PreparationLayout]]:
+    """What Flash is sized for in a state, and its preparation."""
+    problem = problem_at(bounds, state, largest_head_size(bounds, FLASH_MAX_HEAD_SIZE))
+    return problem, _prepare(problem, "flash", fast=fast)
 
 
 def flash_bound(bounds: BoundsProblem, state: State, *, fast: bool = False) -> Sizing[RouteBound]:
     """Flash's buffers in a state for the most splits that the heuristic considers."""
-    problem = problem_at(bounds, state, largest_head_size(bounds, FLASH_MAX_HEAD_SIZE))
-    prepared = _prepare(problem, "flash", fast=fast)
+    problem, prepared = flash_state(bounds, state, fast=fast)
     kv_length = flash.split_kv_length(
         prepared.layout.effective_kv_cache_capacity, bounds.local_window_size, boolean(fast)
     )
@@ -176,7 +189,7 @@ def flash_bound(bounds: BoundsProblem, state: State, *, fast: bool = False) -> S
     splits = split_ceiling(blocks, bounds.multi_processor_count)
     checks = Checks(STATUS)
     recipe = flash.buffers(checks, problem, splits)
-    return _route(prepared, checks, recipe.total)
+    return route_behind(prepared, checks, recipe.total)
 
 
 def xqa_bound(bounds: BoundsProblem, head_size: int) -> Sizing[RouteBound]:
@@ -198,7 +211,7 @@ def xqa_bound(bounds: BoundsProblem, head_size: int) -> Sizing[RouteBound]:
         checks.product(vector, count),
     )
     transients = append_transients(checks, problem, bounds.xqa_head_sink_storage, scratch)
-    return _route(prepared, checks, transients.total)
+    return route_behind(prepared, checks, transients.total)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +223,16 @@ class Step:
     bound: Sizing[RouteBound]
 
 
-def steps(bounds: BoundsProblem) -> tuple[Step, ...]:
+class FlashSizing(Protocol):
+    """A way to size Flash, or fast decode, in a state."""
+
+    def __call__(
+        self, bounds: BoundsProblem, state: State, *, fast: bool = False
+    ) -> Sizing[RouteBound]:
+        """The complete route's bytes."""
+
+
+def steps(bounds: BoundsProblem, flash_sizing: FlashSizing = flash_bound) -> tuple[Step, ...]:
     """Every step, in the order that decides what is kept when one fails."""
     has = bounds.reachable_backends.has
     first_prompt, chunk = prompt_states(bounds)
@@ -219,7 +241,7 @@ def steps(bounds: BoundsProblem) -> tuple[Step, ...]:
         (first_prompt, bounds.prompt_reachable),
         (chunk, bounds.prompt_reachable),
     )
-    general = (("memory_efficient", mea_bound), ("unfused", unfused_bound), ("flash", flash_bound))
+    general = (("memory_efficient", mea_bound), ("unfused", unfused_bound), ("flash", flash_sizing))
     return (
         *(
             Step(backend, has(backend) & when, bound(bounds, state))
@@ -227,7 +249,7 @@ def steps(bounds: BoundsProblem) -> tuple[Step, ...]:
             for state, when in states
         ),
         # Fast decode and XQA are sized for one state each, whatever the phases.
-        Step("flash_fast_decode", has("flash_fast_decode"), flash_bound(bounds, chunk, fast=True)),
+        Step("flash_fast_decode", has("flash_fast_decode"), flash_sizing(bounds, chunk, fast=True)),
         # Rows do not tell the maximum over the head sizes from the largest alone; all are tried.
         *(
             Step("xqa", has("xqa") & (bounds.head_size_bound >= size), xqa_bound(bounds, size))
@@ -236,7 +258,7 @@ def steps(bounds: BoundsProblem) -> tuple[Step, ...]:
     )
 
 
-def _valid(bounds: BoundsProblem) -> Bool:
+def is_valid(bounds: BoundsProblem) -> Bool:
     """What the aggregate asks of its input; int32 limits come later, with each preparation."""
     positive = (
         bounds.batch_size_bound,
@@ -273,7 +295,7 @@ def accumulated(bounds: BoundsProblem, sizes: Sequence[Step]) -> Aggregate:
     """What the aggregate makes of the steps, in their order."""
     reachable = bounds.reachable_backends
     checks = Checks(STATUS)
-    checks.require(_valid(bounds), "invalid_argument")
+    checks.require(is_valid(bounds), "invalid_argument")
     checks.require(~reachable.has("cudnn"), "unavailable")
     prepacked = any_of(
         bounds.head_sink_may_be_prepacked, bounds.xqa_head_sink_storage == "prepacked_fp32"

@@ -37,7 +37,7 @@ from .restated_complete import stacked
 from .restated_flash import MAX_SPLITS, flash_total
 from .sources import FUNCTION_SOURCES
 
-__all__ = ["BYTES", "LOOP", "STATUSES"]
+__all__ = ["BYTES", "LOOP", "STATUSES", "opened"]
 
 _SOURCE = FUNCTION_SOURCES["bounds"]
 _BOUNDS = symbols(BoundsInput).bounds
@@ -140,7 +140,7 @@ def _result(wanted: Bool, name: str) -> Result:
     return Result(wanted, symbol_enum(f"{name}.status", STATUS), symbol_int(f"{name}.bytes"))
 
 
-def _open(step: Step, name: str) -> Step:
+def opened(step: Step, name: str) -> Step:
     """The step with the same open result."""
     result, checks = _result(step.reached, name), Checks(STATUS)
     checks.adopt(result.status)
@@ -158,7 +158,7 @@ def _loop(name: str, title: str, *fields: str) -> Obligation:
         sizes = []
         for step in steps(_BOUNDS):
             place = count[step.backend] = count.get(step.backend, -1) + 1
-            sizes.append(_open(step, f"{step.backend}.{place}"))
+            sizes.append(opened(step, f"{step.backend}.{place}"))
         results = {
             backend: [_result(one.wanted, f"{backend}.{place}") for place, one in enumerate(row)]
             for backend, row in states(_BOUNDS, _buffers).items()

@@ -7,10 +7,11 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
@@ -27,6 +28,7 @@ from .solver import Options
 __all__ = ["Request", "destinations", "run_check", "with_progress"]
 
 FORMATS = ("text", "json")
+T = TypeVar("T")
 
 
 def destinations(outputs: Sequence[str]) -> list[tuple[str, Path]]:
@@ -74,7 +76,9 @@ def run_check(request: Request, form: str, outputs: Sequence[tuple[str, Path]]) 
     interrupted = False
     try:
         with closing(run(chosen, request.files, request.options, request.jobs)) as arriving:
-            for result in _in_order(with_progress(arriving, len(chosen)), order, done):
+            for result in _in_order(
+                with_progress(arriving, len(chosen), lambda one: one.id), order, done
+            ):
                 if form == "text":
                     print_result(console, result)
     except KeyboardInterrupt:
@@ -110,8 +114,8 @@ def _in_order(
             expected = next(following, None)
 
 
-def with_progress(arriving: Iterator[Result], total: int) -> Iterator[Result]:
-    """A bar on a terminal's standard error while results arrive; nothing in a pipe."""
+def with_progress(arriving: Iterator[T], total: int, describe: Callable[[T], str]) -> Iterator[T]:
+    """A bar on a terminal's standard error while items arrive; nothing in a pipe."""
     console = Console(stderr=True)
     if not console.is_terminal:
         yield from arriving
@@ -124,9 +128,9 @@ def with_progress(arriving: Iterator[Result], total: int) -> Iterator[Result]:
     )
     with Progress(*columns, console=console, transient=True) as progress:
         task = progress.add_task("", total=total)
-        for result in arriving:
-            progress.update(task, advance=1, description=result.id)
-            yield result
+        for item in arriving:
+            progress.update(task, advance=1, description=describe(item))
+            yield item
 
 
 def _report(kind: str, results: Sequence[Result]) -> str:

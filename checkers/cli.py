@@ -333,18 +333,73 @@ def _question(command: C) -> C:
     metavar="FILE.svg|png",
     help="Also draw bytes by query length and the split counts.",
 )
-def bound(spec: Path | None, form: str, plot: Path | None, **options: Any) -> int:  # noqa: ANN401
+@click.option(
+    "--matrix", metavar="DEVICE,...", help="Every published model on these devices, as a table."
+)
+@click.option(
+    "--emit",
+    type=click.Choice(["cpp", "rust", "python"]),
+    help="Write a modelled function as source text with its tests instead.",
+)
+@click.option(
+    "--vectors",
+    type=click.Choice(["json", "cpp", "rust"]),
+    help="Write boundary-value test vectors of a modelled function instead.",
+)
+@click.option(
+    "--function",
+    "name",
+    default="ort.gqa.flash_accumulators",
+    show_default=True,
+    help="What --emit and --vectors write.",
+)
+@click.option(
+    "--base",
+    type=click.Path(path_type=Path),
+    metavar="FILE.jsonl",
+    help="Rows that --vectors starts from [default: recorded ones].",
+)
+def bound(
+    spec: Path | None,
+    form: str,
+    plot: Path | None,
+    matrix: str | None,
+    emit: str | None,
+    vectors: str | None,
+    name: str,
+    base: Path | None,
+    **options: Any,  # noqa: ANN401 - as click gives them
+) -> int:
     """The exact maximum of every route over an envelope, with a state that attains it.
 
     \b
     routeproof bound --preset qwen2.5-1.5b --device sm=12.0,sms=82 \\
       --kernel-options cudnn=off --query 1..1024 --total 1..1152
     routeproof bound node.toml --ladder older --format json
+    routeproof bound --matrix 'L4,RTX 4090' --kernel-options cudnn=off
+    routeproof bound --emit cpp > flash_accumulators.hpp
+    routeproof bound --vectors json --function ort.gqa.flash
     """  # noqa: D301 - click reads the control character
-    from .bounding.command import run_bound
+    from .bounding import command
     from .bounding.spec import document
 
-    return run_bound(document(spec, options), form, plot)
+    modes = {"--matrix": matrix, "--emit": emit, "--vectors": vectors, "--plot": plot}
+    given = [mode for mode, value in modes.items() if value is not None]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} exclude each other")
+    if emit or vectors:
+        asked = spec is not None or any(
+            value not in (None, (), False) for value in options.values()
+        )
+        if asked:
+            raise click.UsageError(f"{given[0]} writes a function: give no SPEC and no facts")
+        if emit:
+            return command.run_emit(name, emit)
+        return command.run_vectors(name, str(vectors), base)
+    asked_of = document(spec, options)
+    if matrix:
+        return command.run_matrix(matrix, asked_of, form)
+    return command.run_bound(asked_of, form, plot)
 
 
 @commands.command("diff")

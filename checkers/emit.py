@@ -20,38 +20,37 @@ of 64 bits before the next is formed of it, whatever the machine integers that c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Literal
 
 from routeproof.spec.function import Function
 
 from .emitting.cpp import write_cpp
-from .emitting.plan import Table, plan
+from .emitting.plan import plan
 from .emitting.python import write_python
 from .emitting.rust import write_rust
 from .emitting.vectors import read_vectors
 from .values import Json
 
-__all__ = ["Language", "Table", "emit"]
+__all__ = ["Language", "emit"]
 
 Language = Literal["cpp", "rust", "python"]
 _WRITERS = MappingProxyType({"cpp": write_cpp, "rust": write_rust, "python": write_python})
-_NONE: Mapping[str, Table] = MappingProxyType({})
 
 
 def emit(
     function: Function,
     language: Language,
     vectors: Sequence[Json],
-    tables: Mapping[str, Table] = _NONE,
 ) -> str:
     """The function in the language, and a test that has each vector as a case.
 
     Vectors are rows as `routeproof eval` reads and prints them: an object with the key `in` and one
-    key per output record. A table replaces an input by a look-up: it is not passed; where the index
-    is not in the table it is the table's `outside`, which the function judges as any other value.
-    Only integers, booleans and enums can be written, no float and no search.
+    key per output record. A table of the function replaces an input by a look-up: it is not
+    passed; where the index is not in the table it is the table's `outside`, which the function
+    judges as any other value. Only integers, booleans and enums can be written, no float and no
+    search.
     """
-    planned = plan(function, tables)
+    planned = plan(function)
     return _WRITERS[language](planned, read_vectors(planned, vectors))

@@ -32,6 +32,7 @@ __all__ = [
     "load_function",
     "load_ladders",
     "load_obligations",
+    "load_presets",
     "load_question",
     "pick",
     "select_obligations",
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _CATALOGUE = "routeproof.models.catalogue"
+_PRESETS = "routeproof.models.presets"
 _PROOFS = "routeproof.proofs"
 
 
@@ -67,6 +69,11 @@ def load_ladders(name: str) -> Mapping[str, Ladder]:
     known = importlib.import_module(_CATALOGUE).LADDERS
     module = importlib.import_module(known[pick("ladder", name, known)])
     return cast("Mapping[str, Ladder]", module.ladders())
+
+
+def load_presets(kind: str) -> Sequence[Mapping[str, Any]]:
+    """Every published entry of a kind: `models` or `devices`."""
+    return cast("Sequence[Mapping[str, Any]]", importlib.import_module(_PRESETS).published(kind))
 
 
 def load_question(document: Mapping[str, Any], name: str = "ort.gqa") -> Question:

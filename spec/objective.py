@@ -155,7 +155,8 @@ class Question:
     `cases` are the reachable ones with a recipe, `references` the unfused route on the same states;
     `unsized` are reachable routes without a recipe (phase, route, alias), which make the whole
     unavailable, and `errors` the reachable errors. `lemmas` are what the choice of cases rests on.
-    `structural` gives the row of the aggregate for a set of routes, `preserved` the bytes that an
+    `structural` gives the row of the aggregate for a set of routes, `closed` that of the closed
+    form (None: the device is beyond its table), `preserved` the bytes that an
     alias state adds to it, `regions` name, offset and size of the parts of an executed recipe;
     `run` takes a state by the names that reports give it, lengths and run-time facts.
     """
@@ -167,6 +168,7 @@ class Question:
     unsized: tuple[tuple[str, str, str], ...]
     errors: tuple[tuple[str, str, str], ...]
     structural: Callable[[frozenset[str]], Execution]
+    closed: Callable[[frozenset[str]], Execution | None]
     preserved: Callable[[str], int]
     regions: Callable[[Mapping[str, Any]], list[tuple[str, int, int]]]
     run: Callable[[Mapping[str, Value]], Run]

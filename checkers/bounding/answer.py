@@ -7,7 +7,7 @@ structural bound is what is left; a reachable route without a valid size has no 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -62,6 +62,7 @@ class Answer:
     status: str
     exact_bytes: int | None
     structural_bytes: int | None
+    closed_bytes: int | None
     unfused_bytes: int | None
     reason: str
     lemmas: Mapping[str, str]
@@ -83,6 +84,7 @@ def answer(question: Question) -> Answer:
         reason=reason,
         exact_bytes=max(map(int, sizes)) if status == "exact" else None,  # type: ignore[arg-type]
         structural_bytes=maxima.structural(frozenset(routes), aliases),
+        closed_bytes=maxima.closed(frozenset(routes), aliases),
         unfused_bytes=maxima.unfused([(e.phase, e.alias) for e in entries]),
         lemmas={one.name: f"{d.verdict} by {d.engine}" for one, d in maxima.rests_on.items()},
         regimes=maxima.regimes,
@@ -108,7 +110,7 @@ class _Maxima:
         self._question = question
         self._known: dict[tuple[Objective, Domain], Maximum | str | None] = {}
         self._references: dict[tuple[Objective, Domain], int | None] = {}
-        self._aggregates: dict[frozenset[str], int | None] = {}
+        self._estimates: dict[tuple[object, frozenset[str]], int | None] = {}
         self._general = question.lemmas
         self.rests_on: dict[Lemma, Decision] = {}
         self.regimes = 0
@@ -172,16 +174,24 @@ class _Maxima:
 
     def structural(self, routes: frozenset[str], aliases: Collection[str]) -> int | None:
         """The aggregate over the routes, and the preserved past where an alias state has one."""
-        if not routes:
-            return None
-        if routes not in self._aggregates:
-            execution = self._question.structural(routes)
-            output = output_of(execution)
-            answers = execution.answers.items()
-            holds = all(value_at(output, path) == value for path, value in answers)
-            self._aggregates[routes] = int(value_at(output, SIZE)) if holds else None
-        total = self._aggregates[routes]
-        extra = max(self._question.preserved(alias) for alias in aliases)
+        return self._reserved(self._question.structural, routes, aliases)
+
+    def closed(self, routes: frozenset[str], aliases: Collection[str]) -> int | None:
+        """The same by the closed form."""
+        return self._reserved(self._question.closed, routes, aliases)
+
+    def _reserved(
+        self,
+        estimate: Callable[[frozenset[str]], Execution | None],
+        routes: frozenset[str],
+        aliases: Collection[str],
+    ) -> int | None:
+        """What an estimate reserves (bytes); None where its status promises nothing."""
+        key = (estimate, routes)
+        if key not in self._estimates:
+            self._estimates[key] = _promised(estimate(routes)) if routes else None
+        total = self._estimates[key]
+        extra = max(map(self._question.preserved, aliases), default=0)
         return None if total is None else total + extra
 
     def unfused(self, places: Iterable[tuple[str, str]]) -> int | None:
@@ -204,6 +214,15 @@ class _Maxima:
                 if most:
                     _executed(case, most, case.execute(most.state)[:1])
         return self._references[key]
+
+
+def _promised(execution: Execution | None) -> int | None:
+    """The bytes that an estimate gives with the status it should."""
+    if execution is None:
+        return None
+    output = output_of(execution)
+    holds = all(value_at(output, path) == value for path, value in execution.answers.items())
+    return int(value_at(output, SIZE)) if holds else None
 
 
 def _executed(case: Case, maximum: Maximum, rows: Sequence[Execution]) -> dict[str, Any]:

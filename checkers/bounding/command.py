@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import click
 
-from routeproof.checkers.registry import load_question
+from routeproof.checkers.checking import with_progress
+from routeproof.checkers.evaluator import Evaluator
+from routeproof.checkers.registry import load_function, load_presets, load_question
 from routeproof.checkers.report import table_output
 
 from .answer import Answer, answer
+from .matrix import Row, as_text, rows
 from .plot import check_plot, write_plot
 from .report import as_csv, as_json, print_text
 
@@ -30,6 +33,29 @@ def run_bound(document: Mapping[str, Any], form: str, plot: Path | None = None) 
     if plot:
         write_plot(plot, found)
     return exit_status(found)
+
+
+def run_matrix(devices: str, document: Mapping[str, Any], form: str) -> int:
+    """Print the table of every published model on each device."""
+    names = [one.strip() for one in devices.split(",")]
+    found = list(_with_bar(rows(names, document), len(names) * len(load_presets("models"))))
+    click.echo(as_text(found, form), nl=False)
+    return 3 if any(row.status == "safe bound" for row in found) else 0
+
+
+def _with_bar(arriving: Iterator[Row], total: int) -> Iterator[Row]:
+    return with_progress(arriving, total, lambda row: f"{row.model} on {row.device}")
+
+
+def run_emit(name: str, language: str) -> int:
+    """Print the function as source text, tested by the inputs on which it is needed in full."""
+    from routeproof.checkers.emit import emit
+
+    function = load_function(name)
+    evaluate = Evaluator(function)
+    rows = [{"in": row, **evaluate({"in": row}, name)} for row in function.attained()]
+    click.echo(emit(function, cast("Any", language), rows), nl=False)
+    return 0
 
 
 def exit_status(found: Answer) -> int:

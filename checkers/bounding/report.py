@@ -59,6 +59,7 @@ def as_json(answer: Answer) -> str:
             "reason": answer.reason,
             "exact_bytes": answer.exact_bytes,
             "structural_bytes": answer.structural_bytes,
+            "closed_bytes": answer.closed_bytes,
             "unfused_bytes": answer.unfused_bytes,
             "facts": [asdict(one) for one in question.facts],
             "conditional_on": list(question.conditional_on),
@@ -188,7 +189,7 @@ def _print_whole(console: Console, answer: Answer) -> None:
     console.print()
     word = answer.status if not answer.reason else f"{answer.status}: {answer.reason}"
     console.print(f"status          {word}", style=_STYLES[answer.status])
-    for name in ("exact", "structural", "unfused"):
+    for name in ("exact", "closed", "structural", "unfused"):
         size = getattr(answer, f"{name}_bytes")
         console.print(f"{name:15} {shown_bytes(size)}{'' if size is None else ' bytes'}")
     if answer.exact_bytes is not None:

@@ -92,7 +92,9 @@ def compare_ladders(ladders: tuple[str, str], patterns: Sequence[str], jobs: int
     pairs = _paired(first, second, patterns)
     chosen = [known[one] for pair in pairs if all(pair) for one in pair if one]
     with closing(run(chosen, (), _OPTIONS, jobs)) as arriving:
-        found = {one.id: _judged(one) for one in with_progress(arriving, len(chosen))}
+        found = {
+            one.id: _judged(one) for one in with_progress(arriving, len(chosen), lambda one: one.id)
+        }
     return _verdicts(pairs, found, found)
 
 

@@ -11,11 +11,11 @@ import operator
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from routeproof.checkers.readings.intervals import Interval, intervals, prune
 from routeproof.spec.errors import InputError, UnsupportedError
-from routeproof.spec.function import Function
+from routeproof.spec.function import Function, Table
 from routeproof.spec.records import EnumSet, leaves
 from routeproof.spec.terms import (
     FALSE,
@@ -41,7 +41,6 @@ __all__ = [
     "LookUp",
     "Plan",
     "Step",
-    "Table",
     "mentioned",
     "outside",
     "plan",
@@ -59,18 +58,6 @@ INT64 = Interval(-(2**63), 2**63 - 1)
 UINT64 = Interval(0, 2**64 - 1)
 _KNOWN = Interval(-(2**126), 2**126)  # what no operation on 128 bits can miss
 _Box = Mapping[str, Interval]
-
-
-class Table(NamedTuple):
-    """An input that is looked up: `values[i - 1]` for the input `by` = i, else `outside`."""
-
-    by: str
-    values: Sequence[int]
-    outside: int = 0
-
-    def at(self, index: int) -> int:
-        """The value that emitted code looks up."""
-        return self.values[index - 1] if 1 <= index <= len(self.values) else self.outside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,12 +121,12 @@ class Plan:
         return tuple(dict.fromkeys(one.members for one in nodes if isinstance(one, Enum)))
 
 
-def plan(function: Function, tables: Mapping[str, Table]) -> Plan:
+def plan(function: Function) -> Plan:
     """The plan of a function; inputs on which no output depends are left out."""
     named = _outputs(function)
     _require_written(function, named)
     declared = leaves(function.inputs)
-    look_ups = [_look_up(name, table, declared) for name, table in tables.items()]
+    look_ups = [_look_up(name, table, declared) for name, table in function.tables.items()]
     spans = {one.symbol.name: _span(one) for one in look_ups}
     ends, boxes = _split(tuple(named.values()), spans)
     steps = _scheduled(ends, boxes)

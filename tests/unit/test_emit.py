@@ -6,7 +6,7 @@ import json
 import random
 import subprocess
 import sys
-from dataclasses import dataclass, make_dataclass
+from dataclasses import dataclass, make_dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -15,13 +15,13 @@ from emitted import LANGUAGES, built, imported, run_test
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from routeproof.checkers.emit import Table, emit
+from routeproof.checkers.emit import emit
 from routeproof.checkers.emitting.plan import plan
 from routeproof.checkers.emitting.text import camel
 from routeproof.checkers.evaluator import Evaluator
 from routeproof.checkers.registry import load_function
 from routeproof.spec.errors import InputError, RouteproofError, UnsupportedError
-from routeproof.spec.function import Function, Source
+from routeproof.spec.function import Function, Source, Table
 from routeproof.spec.interpret import compile_terms
 from routeproof.spec.records import EnumSet, Int64, Record, SizeT, leaves, symbols
 from routeproof.spec.terms import (
@@ -93,7 +93,7 @@ def test_rows_of_the_real_code_and_extreme_ones(stem, language, tmp_path):
 def test_any_machine_integer(stem, tmp_path_factory):
     """The emitted Python and the interpreter give one answer, whatever the machine integers."""
     function, rows = load_function(f"ort.gqa.{stem}"), golden(stem)
-    planned, evaluator = plan(function, {}), Evaluator(function)
+    planned, evaluator = plan(function), Evaluator(function)
     module = imported(emit(function, "python", []), tmp_path_factory.mktemp(stem))
     program = compile_terms(
         [root for one in function.outputs.values() for root in leaves(one).values()]
@@ -232,7 +232,7 @@ def test_what_exceeds_128_bits(outputs, a, exact, language, tmp_path):
     """A value that decides is needed, one that does not is not; Python knows every value."""
     given = {"a": a, "b": 1, "p": False, "q": True}
     function = made(pair, **outputs)
-    used = {field.name: given[field.name] for field in plan(function, {}).inputs}
+    used = {field.name: given[field.name] for field in plan(function).inputs}
     status = outcome(language, function, used, tmp_path)
     assert status == (0 if exact or language == "python" else 3)
 
@@ -334,8 +334,9 @@ def test_an_input_that_is_looked_up(language, tmp_path):
     given = [{"a": SQUARES.at(b), "b": b, "p": False, "q": False} for b in keys]
     rows = answered(function, [{"in": one} for one in given])
     assert [row["out"]["x"] for row in rows] == [-7, -7, -7, 2, 8, 130050, 131072, -7, -7]
-    text = emit(function, language, rows, {"a": SQUARES})
-    assert [field.name for field in plan(function, {"a": SQUARES}).inputs] == ["b"]
+    function = replace(function, tables={"a": SQUARES})
+    text = emit(function, language, rows)
+    assert [field.name for field in plan(function).inputs] == ["b"]
     status, said = run_test(language, text, tmp_path, function.name)
     assert status == 0, said
 
@@ -354,7 +355,7 @@ def test_an_input_that_is_looked_up(language, tmp_path):
 def test_tables_that_do_not_fit(tables, complaint):
     """A table speaks of two integer inputs, and its values are in the domain."""
     with pytest.raises(InputError, match="table of") as error:
-        emit(made(pair, x=pair.a), "cpp", [], tables)
+        emit(replace(made(pair, x=pair.a), tables=tables), "cpp", [])
     assert complaint in str(error.value)
 
 
@@ -363,7 +364,7 @@ def test_a_vector_must_agree_with_the_table():
     function = made(pair, x=pair.a)
     rows = answered(function, [{"in": {"a": 5, "b": 2, "p": False, "q": False}}])
     with pytest.raises(InputError, match=r"row 1: a is 5, its table has 4"):
-        emit(function, "cpp", rows, {"a": SQUARES})
+        emit(replace(function, tables={"a": SQUARES}), "cpp", rows)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,9 @@ The formula is this project's own. What it bounds is `GetGQAFlashWorkspaceRecipe
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from routeproof.spec.function import Function, Source
 from routeproof.spec.recipe import Checks, Recipe
@@ -23,13 +25,14 @@ from .flash import rounded_head_size, split_kv_length
 from .problem import STATUS
 from .sizing import ZERO, Sizing, report
 from .split import kv_blocks, most_tokens_per_item, split_ceiling
-from .split_work import MOST_MULTIPROCESSORS
+from .split_work import MOST_MULTIPROCESSORS, SPLIT_WORK, split_work_table
 from .validation import is_positive_int32
 
 __all__ = [
     "AccumulatorsInput",
     "AccumulatorsLayout",
     "AccumulatorsOutput",
+    "attained",
     "buffers",
     "function",
     "layout",
@@ -132,6 +135,28 @@ def layout(bounds: AccumulatorsInput) -> Sizing[AccumulatorsLayout]:
     return Sizing(checks, AccumulatorsLayout(rows=rows, total_bytes=recipe.total, **sizes))
 
 
+def attained() -> Iterator[dict[str, Any]]:
+    """One input per device on which Flash needs every row of the closed form.
+
+    Work items in the batch, 64 query tokens and one head each, whole blocks of KV:
+    `ort.gqa.accumulators.split-work.reached` proves it.
+    """
+    for device, peak in SPLIT_WORK.items():
+        if peak.split_work:
+            yield {
+                "batch_size_bound": peak.work_items,
+                "sequence_length_bound": 64,
+                "num_heads": 1,
+                "kv_num_heads": 1,
+                "head_size_bound": 64,
+                "kv_length_bound": 256 * peak.kv_blocks,
+                "multi_processor_count": device,
+                "local_window_size": -1,
+                "fast_decode": False,
+                "split_work": peak.split_work,
+            }
+
+
 def function() -> Function:
     """`ort.gqa.flash_accumulators`."""
     inputs = symbols(AccumulatorsInput)
@@ -141,4 +166,6 @@ def function() -> Function:
         Source("docs/closed-form.md", "the formula", "this project's own"),
         inputs,
         {"out": report(AccumulatorsOutput, layout(inputs))},
+        {"split_work": split_work_table("multi_processor_count")},
+        attained,
     )

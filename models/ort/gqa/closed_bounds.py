@@ -27,6 +27,7 @@ from .bounds import (
 )
 from .problem import STATUS, BoundsProblem, Problem
 from .sizing import Sizing
+from .split_work import split_work_table
 
 __all__ = ["ClosedBoundsInput", "aggregate", "buffers", "flash_bound", "function"]
 
@@ -100,4 +101,5 @@ def function() -> Function:
         Source("docs/closed-form.md", "the formula", "this project's own"),
         inputs,
         {"out": aggregate(inputs).output},
+        {"split_work": split_work_table("bounds.multi_processor_count")},
     )

@@ -25,6 +25,7 @@ from . import ladder
 from .node import Asked, read
 from .objectives import BATCH, QUERY, TOTAL, objective
 from .problem import AGGREGATE_BACKEND, PREPROCESS_MODE, LadderFacts
+from .split_work import SPLIT_WORK
 
 __all__ = ["lemmas", "question"]
 
@@ -78,6 +79,7 @@ def question(document: Mapping[str, Any]) -> Question:
         unsized=tuple(found.unsized),
         errors=tuple(found.errors),
         structural=partial(_structural, asked),
+        closed=partial(_closed, asked),
         preserved=partial(_preserved, asked),
         regions=_regions,
         run=partial(_run, asked),
@@ -427,11 +429,27 @@ def _classifier_row(lengths: tuple[int, int, int]) -> dict[str, Value]:
 
 def _structural(asked: Asked, routes: frozenset[str]) -> Execution:
     """The aggregate over a set of routes, as the estimator computes it for this envelope."""
+    return Execution("ort.gqa.bounds", {"bounds": _bounds(asked, routes)}, {"out.status": "ok"})
+
+
+def _closed(asked: Asked, routes: frozenset[str]) -> Execution | None:
+    """The same with Flash's accumulators in closed form, where the device is in its table."""
+    peak = SPLIT_WORK.get(asked.device.sms)
+    row = {
+        "bounds": _bounds(asked, routes),
+        "split_work": peak.split_work if peak else 0,
+        "fast_decode_is_one_token": asked.ladder == "newest",
+    }
+    return Execution("ort.gqa.closed_bounds", row, {"out.status": "ok"}) if peak else None
+
+
+def _bounds(asked: Asked, routes: frozenset[str]) -> dict[str, Any]:
+    """What an estimator knows: upper bounds, facts, phases and reachable routes."""
     node, envelope = asked.node, asked.envelope
     _, size, bits = _storage(asked)
     major, minor = asked.device.capability
     phases = {part.phase for part in _parts(asked)}
-    bounds = {
+    return {
         "qkv_element_size": 2,
         "cache_element_size": size,
         "batch_size_bound": envelope.batch.high,
@@ -459,7 +477,6 @@ def _structural(asked: Asked, routes: frozenset[str]) -> Execution:
         "head_sink_may_be_prepacked": node.head_sink == "prepacked_fp32",
         "local_window_size": node.window or -1,
     }
-    return Execution("ort.gqa.bounds", {"bounds": bounds}, {"out.status": "ok"})
 
 
 def _preserved(asked: Asked, alias: str) -> int:

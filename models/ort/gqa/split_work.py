@@ -11,9 +11,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from routeproof.spec.function import Table
 from routeproof.spec.terms import Int, integer, ite
 
-__all__ = ["MOST_MULTIPROCESSORS", "SPLIT_WORK", "Peak", "split_work_of"]
+__all__ = ["MOST_MULTIPROCESSORS", "SPLIT_WORK", "Peak", "split_work_of", "split_work_table"]
 
 MOST_MULTIPROCESSORS = 256
 
@@ -24,6 +25,11 @@ class Peak(NamedTuple):
     split_work: int
     work_items: int
     kv_blocks: int
+
+
+def split_work_table(by: str) -> Table:
+    """The table as an input that another input gives; 0 for a device that is not in it."""
+    return Table(by, [SPLIT_WORK[device].split_work for device in sorted(SPLIT_WORK)])
 
 
 def split_work_of(multiprocessors: Int) -> Int:

@@ -39,6 +39,8 @@ def agree(case: Case, revision: str, alias: str = "any") -> Answer:
         if key[1] != "errors" and alias in ("any", key[2])
     }
     assert set(entries) == set(wanted)
+    if found.exact_bytes is not None and found.closed_bytes is not None:
+        assert found.closed_bytes >= found.exact_bytes
     for key, most in wanted.items():
         entry = entries[key]
         assert entry.exact_bytes == most.bytes, key

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 
 import pytest
 
@@ -250,6 +252,70 @@ def test_every_model_has_an_answer_on_some_device(entry):
     found = answering.answer(load_question(document))
     assert found.status == "exact"
     assert found.exact_bytes <= found.structural_bytes <= found.unfused_bytes * 4
+
+
+def test_the_closed_form_stands_beside_the_aggregate(call):
+    """Above the exact maximum, below today's bound; not for a device beyond its table."""
+    found = answered(call, *QWEN)
+    assert found["exact_bytes"] < found["closed_bytes"] < found["structural_bytes"]
+    huge = answered(call, *QWEN, "--device", "sm=8.0,sms=257")
+    assert (huge["status"], huge["closed_bytes"]) == ("exact", None)
+
+
+def test_every_model_is_a_row_of_the_matrix(call):
+    """On each device; the envelope ends at 8,192 tokens or at the model's context."""
+    args = ("--matrix", "L4, rtx 4090", "--query", "1..64", "--kernel-options", "cudnn=off")
+    code, out, _ = call("bound", *args, "--format", "json")
+    rows = json.loads(out)["rows"]
+    assert code == 0
+    assert len(rows) == 2 * len(published("models"))
+    assert {row["device"] for row in rows} == {"L4", "GeForce RTX 4090"}
+    assert {row["tokens"] for row in rows} == {4096, 8192}
+    for row in rows:
+        assert row["exact_bytes"] <= row["closed_bytes"] <= row["structural_bytes"]
+    (one,) = (row for row in rows if (row["model"], row["device"]) == ("phi-4", "L4"))
+    alone = answered(
+        call,
+        *("--preset", "phi-4", "--device", "L4", "--kernel-options", "cudnn=off"),
+        *("--query", "1..64", "--total", "1..8192"),
+    )
+    assert {name: one[name] for name in one if name.endswith("_bytes")} == {
+        name: alone[name] for name in alone if name.endswith("_bytes")
+    }
+    text = call("bound", *args)[1]
+    assert text.count("| phi-4 | 8,192 |") == 2
+
+
+def test_a_function_is_written_with_tests_that_pass(call, tmp_path):
+    """Those of the inputs on which it is needed in full, one per device."""
+    code, out, _ = call("bound", "--emit", "python")
+    assert code == 0
+    (tmp_path / "flash_accumulators.py").write_text(out)
+    command = [sys.executable, "-m", "unittest", "flash_accumulators"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    changed = out.replace("2537", "2536")
+    assert changed != out
+    (tmp_path / "flash_accumulators.py").write_text(changed)
+    assert subprocess.run(command, cwd=tmp_path, capture_output=True, check=False).returncode == 1
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (("--emit", "cpp", "--function", "ort.gqa.flash"), "ort.gqa.flash"),
+        (("--emit", "cpp", "--function", "ort.gqa.flsh"), "did you mean 'ort.gqa.flash'?"),
+        (("--emit", "cpp", "--matrix", "L4"), "--matrix and --emit exclude each other"),
+        (("--emit", "cpp", "--preset", "phi-4"), "--emit writes a function: give no SPEC"),
+        (("--matrix", "L4", "--preset", "phi-4"), "--matrix takes every published model"),
+        (("--matrix", "L4x"), "unknown device preset 'L4x'"),
+    ],
+)
+def test_modes_that_do_not_fit_are_refused(call, args, message):
+    """Status 2, nothing on standard output."""
+    code, out, err = call("bound", *args)
+    assert (code, out) == (2, "")
+    assert message in err
 
 
 BAD = {

@@ -341,6 +341,16 @@ def test_an_input_that_is_looked_up(language, tmp_path):
     assert status == 0, said
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_closed_form_is_needed_in_full_on_every_device(language, tmp_path):
+    """Its own table, and an input for each of 256 devices but the one that splits nothing."""
+    function = load_function("ort.gqa.flash_accumulators")
+    rows = answered(function, [{"in": dict(row)} for row in function.attained()])
+    assert len(rows) == 255
+    status, said = run_test(language, emit(function, language, rows), tmp_path, function.name)
+    assert status == 0, said
+
+
 @pytest.mark.parametrize(
     ("tables", "complaint"),
     [

@@ -145,7 +145,7 @@ def axes_of(land: Landscape) -> list[Axis]:
     return [*map(axis, land.symbols), *(axis(two, one) for one, two in dict.fromkeys(whole))]
 
 
-def turns(keys: Sequence[Value], ways: Sequence[Way]) -> Iterator[tuple[int, int, int]]:
+def turns(keys: Sequence[object], ways: Sequence[Way]) -> Iterator[tuple[int, int, int]]:
     """Two places between which the key changes, and a stride: on each way the first few.
 
     Without ways every two places are next to each other.
@@ -158,7 +158,7 @@ def turns(keys: Sequence[Value], ways: Sequence[Way]) -> Iterator[tuple[int, int
         yield from ((at, to, 0) for to in islice(others, 1))
 
 
-def edges_between(move: Move, stride: int, key: Callable[[Value], Value]) -> list[Move]:
+def edges_between(move: Move, stride: int, key: Callable[[Value], object]) -> list[Move]:
     """The first and the last step across which the key changes on a move between different keys."""
     if not stride:
         return [move]
@@ -168,7 +168,7 @@ def edges_between(move: Move, stride: int, key: Callable[[Value], Value]) -> lis
     return [first] if first == last else [first, last]
 
 
-def _bisected(near: int, far: int, stride: int, key: Callable[[Value], Value]) -> tuple[int, int]:
+def _bisected(near: int, far: int, stride: int, key: Callable[[Value], object]) -> tuple[int, int]:
     answer = key(near)
     while abs(far - near) > stride:
         middle = near + (far - near) // stride // 2 * stride

@@ -38,7 +38,7 @@ _Step = tuple[int, _Function, list[int]]
 """A slot, and what computes it from which slots."""
 
 
-def is_same(one: Value, two: Value) -> bool:
+def is_same(one: object, two: object) -> bool:
     """Whether two values of one term cannot be told apart: NaN is NaN, -0.0 is not 0.0."""
     if one == two:
         return not isinstance(one, float) or str(one) == str(two)

@@ -18,7 +18,6 @@ from typing import ClassVar, cast
 from routeproof.checkers.readings.intervals import Interval, intervals
 from routeproof.spec.interpret import Value
 from routeproof.spec.terms import (
-    SEARCHES,
     Bool,
     EnumSort,
     Float,
@@ -40,6 +39,7 @@ from .landscape import Values, is_same
 __all__ = ["Probe", "probes_of"]
 
 _ROUNDINGS = (Op.FLOOR_DIV, Op.CEIL_DIV, Op.ALIGN_UP)
+Key = object
 _LONGEST = 300
 _HOLDS, _FAILS, _LOW, _HIGH = "holds", "fails", "before a step up", "after a step up"
 _ORDER = {-1: "<", 0: "==", 1: ">"}
@@ -56,7 +56,7 @@ class Probe(ABC):
     is_rich: ClassVar[bool] = False
     """Whether edges beyond the required sides are worth looking for."""
 
-    def key(self, *read: Value) -> Value:
+    def key(self, *read: Value) -> Key:
         """What differs across an edge."""
         return read[0]
 
@@ -68,12 +68,12 @@ class Probe(ABC):
     def mistake(self, values: Values, there: Values | None) -> Value:
         """A wrong value of the node: what it is at the neighbour, if there is one."""
 
-    def key_at(self, values: Values) -> Value:
+    def key_at(self, values: Values) -> Key:
         """The key of a state."""
         return self.key(*[values[slot] for slot in self.reads])
 
     @abstractmethod
-    def sides(self, here: Value, there: Value, move: Move) -> tuple[str, ...]:
+    def sides(self, here: Key, there: Key, move: Move) -> tuple[str, ...]:
         """The sides that a state lies on, by its key and the key across the edge."""
 
     def sides_at(self, values: Values, there: Values, move: Move) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class _Truth(Probe):
         del there
         return not values[self.slot]
 
-    def sides(self, here: Value, there: Value, move: Move) -> tuple[str, ...]:
+    def sides(self, here: Key, there: Key, move: Move) -> tuple[str, ...]:
         del there
         side = _HOLDS if here else _FAILS
         if not isinstance(move.axis.symbol, Float) or not isinstance(move.here, float):
@@ -123,10 +123,10 @@ class _Truth(Probe):
 class _Equality(_Truth):
     """An equality of integers, which fails on two sides."""
 
-    def key(self, *read: Value) -> Value:
+    def key(self, *read: Value) -> Key:
         return _sign(*read)
 
-    def sides(self, here: Value, there: Value, move: Move) -> tuple[str, ...]:
+    def sides(self, here: Key, there: Key, move: Move) -> tuple[str, ...]:
         del there, move
         return (_ORDER[cast("int", here)],)
 
@@ -138,7 +138,7 @@ class _Equality(_Truth):
 class _Choice(Probe):
     """A minimum or maximum: which argument is less."""
 
-    def key(self, *read: Value) -> Value:
+    def key(self, *read: Value) -> Key:
         return _sign(*read)
 
     def differs(self, values: Values, there: Values) -> bool:
@@ -149,7 +149,7 @@ class _Choice(Probe):
         one, two = (values[slot] for slot in self.reads)
         return two if values[self.slot] == one else one
 
-    def sides(self, here: Value, there: Value, move: Move) -> tuple[str, ...]:
+    def sides(self, here: Key, there: Key, move: Move) -> tuple[str, ...]:
         del there, move
         return (_ORDER[cast("int", here)],)
 
@@ -159,35 +159,47 @@ class _Choice(Probe):
 
 
 class _Step(Probe):
-    """A rounded quotient, whose value changes in steps."""
+    """A rounded quotient or the best of a search, whose value changes in steps.
+
+    Where the divisor is one of a few, each has its own steps.
+    """
+
+    def key(self, *read: Value) -> Key:
+        return read
 
     def mistake(self, values: Values, there: Values | None) -> Value:
         return cast("int", values[self.slot]) + 1 if there is None else there[self.slot]
 
-    def sides(self, here: Value, there: Value, move: Move) -> tuple[str, ...]:
+    def sides(self, here: Key, there: Key, move: Move) -> tuple[str, ...]:
         del move
-        return (_LOW if cast("float", here) < cast("float", there) else _HIGH,)
+        (one, *divisor), (two, *other) = cast("tuple[list[float], list[float]]", (here, there))
+        if one == two:
+            return ()
+        side = _LOW if one < two else _HIGH
+        return (side, f"{side} by {divisor[0]}") if divisor and divisor == other else (side,)
 
     def text(self, side: str) -> str:
         return f"{shortened(self.node, _LONGEST)}, {side}"
 
     def seen(self, side: str, here: Value, there: Value) -> str:
-        del side
-        return f"{shortened(self.node, _LONGEST)}: {shown(here)} -> {shown(there)}"
+        _, by, divisor = side.partition(" by ")
+        change = f"{shown(here)} -> {shown(there)}"
+        return f"{shortened(self.node, _LONGEST)}: {change}{by}{divisor}"
 
 
 class _Search(_Step):
-    """A search, whose value may rise and fall along an input."""
+    """What a search selects, which may rise and fall along an input."""
 
     is_rich = True
 
-    def sides(self, here: Value, there: Value, move: Move) -> tuple[str, ...]:
-        (side,) = super().sides(here, there, move)
-        onward = not isinstance(move.axis.symbol, Int) or cast("int", move.here) < cast(
-            "int", move.there
+    def sides(self, here: Key, there: Key, move: Move) -> tuple[str, ...]:
+        onward = not isinstance(move.axis.symbol, Int) or int(move.here) < int(move.there)
+        return tuple(
+            found
+            for side in super().sides(here, there, move)
+            for turn in ("rises" if (side == _LOW) == onward else "falls",)
+            for found in (side, f"{side}, {turn} along {move.axis.symbol.name}")
         )
-        turn = "rises" if (side == _LOW) == onward else "falls"
-        return side, f"{side}, {turn} along {move.axis.symbol.name}"
 
 
 class _Outcome(Probe):
@@ -199,9 +211,10 @@ class _Outcome(Probe):
         del values
         return "" if there is None else there[self.slot]  # no member and no truth value
 
-    def sides(self, here: Value, there: Value, move: Move) -> tuple[str, ...]:
+    def sides(self, here: Key, there: Key, move: Move) -> tuple[str, ...]:
         del move
-        return shown(here), f"{shown(here)} next to {shown(there)}"
+        one, two = shown(cast("Value", here)), shown(cast("Value", there))
+        return one, f"{one} next to {two}"
 
     def text(self, side: str) -> str:
         value, _, other = side.partition(" ")
@@ -228,8 +241,9 @@ def probes_of(outputs: Mapping[str, Term], slot: Mapping[Term, int]) -> list[Pro
     for node in nodes:
         kind, sides = _kind(node, spans)
         if kind:
-            args = tuple(slot[arg] for arg in node.args if arg in slot)
-            reads = args if kind in (_Equality, _Choice) else (slot[node],)
+            read = [node, *_divisor(node)] if kind is _Step else [node]
+            read = list(node.args) if kind in (_Equality, _Choice) else read
+            reads = tuple(slot[one] for one in read)
             found.append(kind(_renamed(node, names), slot[node], reads, sides))
     for name, term in outputs.items():
         if sides := _outcomes(term):
@@ -254,11 +268,30 @@ def _kind(node: Term, spans: Mapping[Term, Interval]) -> tuple[type[Probe] | Non
         case Op.MIN | Op.MAX if {"<", ">"} <= {*_orders(node, spans)}:
             return _Choice, ("<", ">")
         case op if op in _ROUNDINGS:
+            by = [f" by {one}" for one in _values(node.args[1])]
+            return _Step, tuple(side + one for one in by or [""] for side in (_LOW, _HIGH))
+        case Op.GREATEST:
             return _Step, (_LOW, _HIGH)
-        case op if op in SEARCHES:
+        case Op.FIRST:
             return _Search, (_LOW, _HIGH)
         case _:
             return None, ()
+
+
+def _divisor(node: Term) -> list[Term]:
+    """The divisor of a rounding, if it is one of several constants."""
+    return [node.args[1]] if node.op in _ROUNDINGS and _values(node.args[1]) else []
+
+
+def _values(term: Term) -> list[int]:
+    """The values of a choice among several constants; none of any other term."""
+    leaves = [term]
+    while choices := [one for one in leaves if one.op is Op.ITE]:
+        leaves = [one for one in leaves if one.op is not Op.ITE]
+        leaves += [arg for choice in choices for arg in choice.args[1:]]
+    if term.op is not Op.ITE or any(one.op is not Op.CONST for one in leaves):
+        return []
+    return sorted({cast("int", one.value) for one in leaves})
 
 
 def _orders(node: Term, spans: Mapping[Term, Interval]) -> tuple[str, ...]:

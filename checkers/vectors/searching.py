@@ -157,7 +157,7 @@ class Search:
         probe, axis = self.probes[number], move.axis
         along = self.land.along(values, (axis.slot, *axis.others), probe.reads)
 
-        def key(value: Value) -> Value:
+        def key(value: Value) -> object:
             return probe.key(*along(axis.settings(values, value)))
 
         is_new = []

@@ -9,7 +9,7 @@ from string import Template
 from routeproof.checkers.values import Json
 
 from .boundary import Vectors
-from .prose import ascii_text, heading
+from .prose import ascii_text, heading, plain_name
 from .shapes import Enumeration, Flag, Integer, Real, Shape, Shapes, Struct
 
 __all__ = ["write_cpp"]
@@ -119,7 +119,7 @@ inline bool same(double got, double want) {
 def write_cpp(found: Vectors) -> str:
     """The header."""
     shapes = Shapes(found, _RESERVED, _TAKEN)
-    name = found.function.name.replace(".", "_")
+    name = plain_name(found)
     rows = [
         f"    {{{_literal(shapes.input, one.row['in'])},\n"
         f"     {_literal(shapes.output, shapes.answer(one))},\n"

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import re
+
 from .boundary import Vectors
 from .shapes import Shapes
 
-__all__ = ["ascii_text", "heading"]
+__all__ = ["ascii_text", "heading", "plain_name"]
 
 
 def ascii_text(text: str) -> str:
     """One line of plain characters, safe in any comment and string."""
     plain = " ".join(text.encode("ascii", "replace").decode().split())
     return plain.replace("??", "? ?").replace("\\", "/")
+
+
+def plain_name(found: Vectors) -> str:
+    """The function's name as an identifier."""
+    return re.sub(r"\W", "_", found.function.name, flags=re.ASCII)
 
 
 def heading(found: Vectors, shapes: Shapes, mark: str) -> str:

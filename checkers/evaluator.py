@@ -47,6 +47,11 @@ class Evaluator:
             refuse(where, 'expected an object with a key "in"')
         return dict(_read(self._function.inputs, row["in"], "", where))
 
+    def inputs(self, state: Mapping[str, Value]) -> Json:
+        """The state as the object under "in" that it is read from."""
+        names = (symbol.name for symbol in leaves(self._function.inputs).values())
+        return _write(self._function.inputs, iter([state[name] for name in names]))
+
     def outputs(self, state: Mapping[str, Value]) -> dict[str, Json]:
         """The outputs on a state, as JSON objects in declared order."""
         values = iter(self._program(state))

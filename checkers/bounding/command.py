@@ -58,6 +58,14 @@ def run_emit(name: str, language: str) -> int:
     return 0
 
 
+def run_vectors(name: str, form: str, base: Path | None) -> int:
+    """Print boundary-value vectors of the function."""
+    from routeproof.checkers import vectors
+
+    click.echo(vectors.run_vectors(name, cast("Any", form), base), nl=False)
+    return 0
+
+
 def exit_status(found: Answer) -> int:
     """0 where every answer is definite, `unavailable` included; 3 where one is a bound only."""
     return 3 if any(entry.status == "safe bound" for entry in found.entries) else 0

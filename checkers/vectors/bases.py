@@ -1,4 +1,4 @@
-"""States to start from: the rows a user gives, or recorded rows of the real code, or samples."""
+"""States to start from: rows that a user gives, rows recorded of the real code, or samples."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from itertools import chain, islice
 
 from routeproof.checkers.counterexample import rest_value
-from routeproof.checkers.evaluator import recorded
-from routeproof.checkers.registry import build, function_names, load_obligations
+from routeproof.checkers.evaluator import Evaluator, recorded
+from routeproof.checkers.registry import build, load_obligations
 from routeproof.checkers.sampling import Sampler, constants_of
 from routeproof.spec.function import Function
-from routeproof.spec.interpret import State
+from routeproof.spec.interpret import State, Value
 from routeproof.spec.obligation import Rows
 from routeproof.spec.records import leaves
 from routeproof.spec.terms import Bool, Enum, Term
@@ -21,11 +21,17 @@ _BATCHES = 4
 
 
 def default_bases(function: Function) -> list[State]:
-    """Recorded inputs of the function, or else sampled ones; the smallest and largest in turn.
+    """Recorded inputs of the function, or else others; the smallest and largest in turn.
 
-    Small states make readable vectors, and arithmetic overflows near large ones.
+    Small states make readable vectors, and arithmetic overflows near large ones. Without rows of
+    its own a function starts from those on which it is needed in full, from rows of another
+    function whose inputs are among its own, and from samples.
     """
-    states = [*_recorded(function.name)] or _sampled(function)
+    states = _recorded(function, whole=True)
+    if not states:
+        evaluator = Evaluator(function)
+        attained = [evaluator.state({"in": row}, function.name) for row in function.attained()]
+        states = [*attained, *_recorded(function, whole=False)] or _sampled(function)
     states.sort(key=_size)
     return list(
         islice(chain.from_iterable(zip(states, reversed(states), strict=True)), len(states))
@@ -36,14 +42,30 @@ def _size(state: State) -> int:
     return sum(value.bit_length() for value in state.values() if isinstance(value, int))
 
 
-def _recorded(name: str) -> list[State]:
-    """The inputs of every row that an obligation replays for the function."""
-    if name not in function_names():
-        return []
+def _recorded(function: Function, *, whole: bool) -> list[State]:
+    """The inputs of every row that an obligation replays for the function.
+
+    Or, if not `whole`, for one whose inputs are among its own; what is left is at rest, or as a
+    table gives it.
+    """
+    rest = {one.name: rest_value(one) for one in leaves(function.inputs).values()}
     replaying = (one for one in load_obligations().values() if one.expected == "replayed")
-    statements = map(build, replaying)
-    rows = (one for one in statements if isinstance(one, Rows) and one.function == name)
-    return [row.state for one in rows for row in recorded(one)]
+    found: list[State] = []
+    for rows in map(build, replaying):
+        if isinstance(rows, Rows) and (rows.function == function.name or not whole):
+            states = [row.state for row in recorded(rows)]
+            found += [
+                _looked_up(function, {**rest, **one}) for one in states if one.keys() <= rest.keys()
+            ]
+    return found
+
+
+def _looked_up(function: Function, state: dict[str, Value]) -> State:
+    """The state with each input that a table gives."""
+    for name, table in function.tables.items():
+        by = state[table.by]
+        state[name] = table.at(by) if isinstance(by, int) else table.outside
+    return state
 
 
 def _sampled(function: Function) -> list[State]:

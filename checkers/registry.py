@@ -35,6 +35,7 @@ __all__ = [
     "load_presets",
     "load_question",
     "pick",
+    "preset_name",
     "select_obligations",
     "shown_path",
 ]
@@ -74,6 +75,11 @@ def load_ladders(name: str) -> Mapping[str, Ladder]:
 def load_presets(kind: str) -> Sequence[Mapping[str, Any]]:
     """Every published entry of a kind: `models` or `devices`."""
     return cast("Sequence[Mapping[str, Any]]", importlib.import_module(_PRESETS).published(kind))
+
+
+def preset_name(kind: str, name: str) -> str:
+    """The full name of a published entry, of which a unique prefix is enough."""
+    return str(importlib.import_module(_PRESETS).find(kind, name)["name"])
 
 
 def load_question(document: Mapping[str, Any], name: str = "ort.gqa") -> Question:

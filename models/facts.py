@@ -21,7 +21,7 @@ __all__ = ["INT32_MAX", "Range", "Read", "read_facts", "refuse"]
 
 INT32_MAX = 2**31 - 1
 _SWITCH = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
-_RANGE = re.compile(r"(\d+)(?:\.\.(\d+))?")
+_RANGE = re.compile(r"([0-9]+)(?:\.\.([0-9]+))?")
 
 R = TypeVar("R")
 
@@ -104,7 +104,7 @@ def _choice(data: object, allowed: tuple[str, ...], where: str) -> str:
 
 
 def _integer(data: object, where: str) -> int:
-    if isinstance(data, str) and data.strip().lstrip("-").isdecimal():
+    if isinstance(data, str) and re.fullmatch(r"-?[0-9]{1,20}", data.strip()):
         data = int(data)
     if type(data) is not int:
         refuse(where, f"expected an integer, got {data!r}")
@@ -131,6 +131,8 @@ def _number(data: object, where: str) -> float:
 
 
 def _text(data: object, where: str) -> str:
+    if isinstance(data, list) and all(isinstance(one, str) for one in data):
+        return ",".join(data)
     if not isinstance(data, str):
         refuse(where, f"expected a text, got {data!r}")
     return data

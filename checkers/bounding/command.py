@@ -14,7 +14,7 @@ from routeproof.checkers.registry import load_function, load_presets, load_quest
 from routeproof.checkers.report import table_output
 
 from .answer import Answer, answer
-from .matrix import Row, as_text, rows
+from .matrix import Row, as_text, chosen, rows
 from .plot import check_plot, write_plot
 from .report import as_csv, as_json, print_text
 
@@ -37,7 +37,7 @@ def run_bound(document: Mapping[str, Any], form: str, plot: Path | None = None) 
 
 def run_matrix(devices: str, document: Mapping[str, Any], form: str) -> int:
     """Print the table of every published model on each device."""
-    names = [one.strip() for one in devices.split(",")]
+    names = chosen(devices, document)
     found = list(_with_bar(rows(names, document), len(names) * len(load_presets("models"))))
     click.echo(as_text(found, form), nl=False)
     return 3 if any(row.status == "safe bound" for row in found) else 0
@@ -48,12 +48,22 @@ def _with_bar(arriving: Iterator[Row], total: int) -> Iterator[Row]:
 
 
 def run_emit(name: str, language: str) -> int:
-    """Print the function as source text, tested by the inputs on which it is needed in full."""
+    """Print the function as source text, with tests.
+
+    They are the inputs on which it is proved to be needed in full, and those at its boundaries.
+    """
     from routeproof.checkers.emit import emit
+    from routeproof.checkers.emitting.plan import plan
+    from routeproof.checkers.vectors import boundary_vectors, looked_up
 
     function = load_function(name)
+    plan(function)  # what cannot be written is refused before anything is searched for
     evaluate = Evaluator(function)
-    rows = [{"in": row, **evaluate({"in": row}, name)} for row in function.attained()]
+    attained = ({"in": row} for row in function.attained())
+    boundary = (vector.row for vector in boundary_vectors(function).vectors)
+    given = (evaluate.state(row, name) for row in (*attained, *boundary))
+    states = [looked_up(function, state) for state in given]
+    rows = [{"in": evaluate.inputs(state), **evaluate.outputs(state)} for state in states]
     click.echo(emit(function, cast("Any", language), rows), nl=False)
     return 0
 

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from routeproof.checkers.registry import load_presets, load_question
+from routeproof.checkers.registry import load_presets, load_question, preset_name
 from routeproof.checkers.report import dump
 from routeproof.spec.errors import InputError
 
 from .answer import answer
 from .report import SCHEMA_VERSION, ratio
 
-__all__ = ["Row", "as_text", "rows"]
+__all__ = ["Row", "as_text", "chosen", "rows"]
 
 _TOKENS = 8192
 _SIZES = ("unfused_bytes", "structural_bytes", "closed_bytes", "exact_bytes")
@@ -30,6 +30,7 @@ class Row:
     model: str
     tokens: int
     status: str
+    reason: str
     unfused_bytes: int | None
     structural_bytes: int | None
     closed_bytes: int | None
@@ -42,8 +43,6 @@ def rows(devices: Sequence[str], document: Mapping[str, Any]) -> Iterator[Row]:
     Without lengths of its own the envelope ends at 8,192 tokens, or at the model's context if that
     is shorter.
     """
-    if not isinstance(document.get("node", {}), Mapping) or "preset" in document.get("node", {}):
-        raise InputError("--matrix takes every published model: give no preset")
     for device in devices:
         for entry in load_presets("models"):
             tokens = min(_TOKENS, entry["context"] or _TOKENS)
@@ -51,13 +50,24 @@ def rows(devices: Sequence[str], document: Mapping[str, Any]) -> Iterator[Row]:
             asked = {
                 **document,
                 "node": {**document.get("node", {}), "preset": entry["name"]},
-                "device": {"preset": device},
+                "device": device,
                 "envelope": {**lengths, **document.get("envelope", {})},
             }
             found = answer(load_question(asked))
-            name = next(one.value for one in found.question.facts if one.section == "device")
+            total = next(one.value for one in found.question.facts if one.name == "total")
             sizes = {size: getattr(found, size) for size in _SIZES}
-            yield Row(str(name), entry["name"], tokens, found.status, **sizes)
+            last = int(str(total).rpartition("..")[2])
+            yield Row(device, entry["name"], last, found.status, found.reason, **sizes)
+
+
+def chosen(devices: str, document: Mapping[str, Any]) -> list[str]:
+    """The devices that are asked for, each once, by their full names."""
+    node = document.get("node", {})
+    if not isinstance(node, Mapping) or "preset" in node:
+        raise InputError("--matrix takes every published model: give no preset")
+    if "device" in document:
+        raise InputError("--matrix names its devices: give no other")
+    return list(dict.fromkeys(preset_name("devices", one.strip()) for one in devices.split(",")))
 
 
 def as_text(found: Sequence[Row], form: str) -> str:
@@ -77,7 +87,7 @@ def as_text(found: Sequence[Row], form: str) -> str:
 
 def _markdown(found: Sequence[Row]) -> Iterator[str]:
     for device in dict.fromkeys(one.device for one in found):
-        yield f"### {device}\n"
+        yield f"### {device}, in MiB\n"
         yield (
             "| model | tokens | unfused | structural | closed form | exact "
             "| structural / exact | closed form / exact |"
@@ -85,17 +95,18 @@ def _markdown(found: Sequence[Row]) -> Iterator[str]:
         yield "|---|---:|---:|---:|---:|---:|---:|---:|"
         for one in found:
             if one.device == device:
-                sizes = " | ".join(_mebibytes(getattr(one, size)) for size in _SIZES)
+                sizes = " | ".join(_mebibytes(getattr(one, size)) for size in _SIZES[:-1])
+                exact = _mebibytes(one.exact_bytes, one.reason or one.status)
                 times = " | ".join(
                     _times(getattr(one, size), one.exact_bytes)
                     for size in ("structural_bytes", "closed_bytes")
                 )
-                yield f"| {one.model} | {one.tokens:,} | {sizes} | {times} |"
+                yield f"| {one.model} | {one.tokens:,} | {sizes} | {exact} | {times} |"
         yield ""
 
 
-def _mebibytes(size: int | None) -> str:
-    return "unavailable" if size is None else f"{size / _MEBIBYTE:,.1f}"
+def _mebibytes(size: int | None, otherwise: str = "unavailable") -> str:
+    return otherwise if size is None else f"{size / _MEBIBYTE:,.1f}"
 
 
 def _times(larger: int | None, exact: int | None) -> str:

@@ -52,6 +52,13 @@ def check_plot(path: Path) -> None:
         raise InputError(f"--plot {path}: there is no folder {path.parent}")
     if path.is_dir():
         raise InputError(f"--plot {path}: is a folder")
+    is_new = not path.exists()
+    try:
+        path.open("ab").close()
+        if is_new:
+            path.unlink()
+    except OSError as error:
+        raise InputError(f"--plot {path}: {error.strerror}") from error
     try:
         import matplotlib as _  # noqa: F401, ICN001 - whether there is one
     except ImportError as error:

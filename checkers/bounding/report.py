@@ -31,6 +31,7 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = 1
+_UNLIMITED = 1_000
 _COLUMNS = (
     "phase",
     "route",
@@ -98,14 +99,20 @@ def as_csv(answer: Answer) -> str:
 def print_text(console: Console, answer: Answer) -> None:
     """Facts, a table, the largest state region by region, and what the answer rests on."""
     print_facts(console, answer.question.facts)
+    table = _table(answer)
+    unlimited = console.options.update(max_width=_UNLIMITED)
+    needed = console.measure(table, options=unlimited).maximum
+    console.width = max(console.width, needed)  # no figure is cut short
     console.print()
-    console.print(_table(answer))
+    console.print(table)
     _print_whole(console, answer)
     for phase, error, alias in answer.question.errors:
         console.print(f"error           {phase}, alias {alias}: {error}", style="yellow")
     conditions = answer.question.conditional_on
     if conditions:
         console.print(f"declared only   {', '.join(conditions)}: nothing enforces it")
+    if not answer.entries:
+        return
     open_lemmas = [name for name, word in answer.lemmas.items() if not word.startswith("proved")]
     engines = sorted({word.split()[-1] for word in answer.lemmas.values()})
     console.print(
@@ -144,7 +151,7 @@ def _table(answer: Answer) -> Table:
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name in ("phase", "route", "alias"):
         table.add_column(name, no_wrap=True)
-    for name in ("exact", "structural", "", "unfused", ""):
+    for name in ("exact", "structural", "/ exact", "unfused", "/ exact"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("attained at", no_wrap=True)
     for entry in answer.entries:

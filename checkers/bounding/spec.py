@@ -27,6 +27,8 @@ def merged(spec: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any
     given: dict[str, dict[str, Any] | str] = {}
     node: dict[str, Any] = dict(_pairs(options["node"], "--node"))
     if options["preset"] is not None:
+        if node.get("preset", options["preset"]) != options["preset"]:
+            refuse("--preset", f"{options['preset']!r} contradicts --node preset={node['preset']}")
         node["preset"] = options["preset"]
     device = options["device"]
     if device is not None:

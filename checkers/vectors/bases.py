@@ -15,7 +15,7 @@ from routeproof.spec.obligation import Rows
 from routeproof.spec.records import leaves
 from routeproof.spec.terms import Bool, Enum, Term
 
-__all__ = ["default_bases"]
+__all__ = ["default_bases", "looked_up"]
 
 _BATCHES = 4
 
@@ -55,12 +55,12 @@ def _recorded(function: Function, *, whole: bool) -> list[State]:
         if isinstance(rows, Rows) and (rows.function == function.name or not whole):
             states = [row.state for row in recorded(rows)]
             found += [
-                _looked_up(function, {**rest, **one}) for one in states if one.keys() <= rest.keys()
+                looked_up(function, {**rest, **one}) for one in states if one.keys() <= rest.keys()
             ]
     return found
 
 
-def _looked_up(function: Function, state: dict[str, Value]) -> State:
+def looked_up(function: Function, state: dict[str, Value]) -> State:
     """The state with each input that a table gives."""
     for name, table in function.tables.items():
         by = state[table.by]

@@ -7,8 +7,10 @@ import subprocess
 import sys
 
 import pytest
+from rich.console import Console
 
 from routeproof.checkers.bounding import answer as answering
+from routeproof.checkers.bounding.report import print_text
 from routeproof.checkers.decide import Decision
 from routeproof.checkers.registry import load_question
 from routeproof.models.presets import published
@@ -286,6 +288,35 @@ def test_every_model_is_a_row_of_the_matrix(call):
     assert text.count("| phi-4 | 8,192 |") == 2
 
 
+def test_the_matrix_says_how_many_tokens_it_is_about(call):
+    """And why bytes are not known."""
+    args = ("--matrix", "h100-sxm5", "--query", "1..16", "--total", "1..64", "--format", "json")
+    for row in json.loads(call("bound", *args)[1])["rows"]:
+        assert (row["tokens"], row["device"]) == (64, "H100-SXM5-80GB")
+        reason = "cuDNN reachable" if row["status"] == "unavailable" else ""
+        assert row["reason"] == reason
+    assert "| cuDNN reachable |" in call("bound", *args[:-2])[1]
+
+
+def test_a_narrow_terminal_cuts_no_figure():
+    """It may wrap lines, but a number that lacks digits is another number."""
+    asked = {"node": "phi-4", "device": "L4", "envelope": {"query": "1..64", "total": "1..99"}}
+    found = answering.answer(load_question(asked))
+    console = Console(width=40, force_terminal=True, file=io.StringIO(), soft_wrap=True)
+    print_text(console, found)
+    text = console.file.getvalue()
+    for one in found.entries:
+        assert all(f"{size:,}" in text for size in (one.exact_bytes, one.structural_bytes))
+
+
+@pytest.mark.parametrize("function", ["ort.gqa.unfused", "ort.gqa.classifier"])
+def test_every_function_is_written_with_tests(call, function):
+    """Without inputs on which it is needed in full, of its boundaries."""
+    code, out, _ = call("bound", "--emit", "python", "--function", function)
+    assert code == 0
+    assert '"vector 12"' in out
+
+
 def test_a_function_is_written_with_tests_that_pass(call, tmp_path):
     """Those of the inputs on which it is needed in full, one per device."""
     code, out, _ = call("bound", "--emit", "python")
@@ -307,6 +338,9 @@ def test_a_function_is_written_with_tests_that_pass(call, tmp_path):
         (("--emit", "cpp", "--function", "ort.gqa.flsh"), "did you mean 'ort.gqa.flash'?"),
         (("--emit", "cpp", "--matrix", "L4"), "--matrix and --emit exclude each other"),
         (("--emit", "cpp", "--preset", "phi-4"), "--emit writes a function: give no SPEC"),
+        (("--preset", "phi-4", "--node", "preset=phi-3.5"), "contradicts --node preset=phi-3.5"),
+        (("--matrix", "L4", "--device", "L4"), "--matrix names its devices"),
+        (("--matrix", "L4,"), "unknown device preset ''"),
         (("--matrix", "L4", "--preset", "phi-4"), "--matrix takes every published model"),
         (("--matrix", "L4x"), "unknown device preset 'L4x'"),
     ],
@@ -319,6 +353,15 @@ def test_modes_that_do_not_fit_are_refused(call, args, message):
 
 
 BAD = {
+    "a scale tensor": (
+        {"node": {"preset": "phi-4", "same_scale_tensor": True}},
+        "same_scale_tensor is on, but K and V are not quantised alike",
+    ),
+    "packed": (
+        {"node": {"preset": "phi-4", "packed": True, "new_kv": False}},
+        "packed is on, but new_kv is off",
+    ),
+    "a softcap": ({"node": {"preset": "phi-4", "softcap": 1e60}}, "1e+60 is no cap in float32"),
     "a section": ({"nod": {}}, "SPEC: unknown section 'nod'; did you mean 'node'?"),
     "a fact": ({"node": {"num_head": 3}}, "node: unknown field 'num_head'; did you mean"),
     "a missing fact": ({"node": {"num_heads": 3}}, "node: field 'kv_num_heads' is missing"),

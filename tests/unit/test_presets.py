@@ -58,6 +58,7 @@ def test_a_preset_brings_the_models_own_facts():
     envelope = {"query": 1, "total": 1}
     asked = read({"node": "gpt-oss-20b", "device": "L4", "envelope": envelope})
     assert (asked.node.window, asked.node.head_sink) == (128, "dynamic_conversion")
+    assert "12 of 24" in next(str(fact.value) for fact in asked.facts if fact.name == "layers")
     assert read({"node": "Qwen3-8B", "device": "L4", "envelope": envelope}).node.qk_norm
     node = {"preset": "gpt-oss-20b", "window": "none", "head_sink": "none"}
     asked = read({"node": node, "device": "L4", "envelope": envelope})
@@ -66,7 +67,7 @@ def test_a_preset_brings_the_models_own_facts():
     assert origins["window"] == "given"
     assert origins["num_heads"] == "preset gpt-oss-20b"
     assert origins["rotary"] == "default"
-    assert "12 of 24" in next(str(fact.value) for fact in asked.facts if fact.name == "layers")
+    assert "layers" not in origins  # of the other layers, as is asked
 
 
 def test_the_present_holds_what_the_past_and_the_total_need():

@@ -25,7 +25,7 @@ from .flash import rounded_head_size, split_kv_length
 from .problem import STATUS
 from .sizing import ZERO, Sizing, report
 from .split import kv_blocks, most_tokens_per_item, split_ceiling
-from .split_work import MOST_MULTIPROCESSORS, SPLIT_WORK, split_work_table
+from .split_work import MOST_MULTIPROCESSORS, SPLIT_WORK, Peak, split_work_table
 from .validation import is_positive_int32
 
 __all__ = [
@@ -136,9 +136,9 @@ def layout(bounds: AccumulatorsInput) -> Sizing[AccumulatorsLayout]:
 
 
 def attained() -> Iterator[dict[str, Any]]:
-    """One input per device on which Flash needs every row of the closed form.
+    """An input per device on which Flash needs every row of the closed form, in various shapes.
 
-    Work items in the batch, 64 query tokens and one head each, whole blocks of KV:
+    Work items in the batch or as heads, whole blocks of KV or of a window:
     `ort.gqa.accumulators.split-work.reached` proves it.
     """
     for device, peak in SPLIT_WORK.items():
@@ -154,7 +154,36 @@ def attained() -> Iterator[dict[str, Any]]:
                 "local_window_size": -1,
                 "fast_decode": False,
                 "split_work": peak.split_work,
+                **_shape(device % 4, peak),
             }
+
+
+def _shape(kind: int, peak: Peak) -> dict[str, int | bool]:
+    """What one kind of input has otherwise; work items are the same."""
+    heads = {"batch_size_bound": 1, "kv_num_heads": peak.work_items}
+    match kind:
+        case 1:
+            tokens = {"sequence_length_bound": 5, "head_size_bound": 96}
+            return {
+                **heads,
+                **tokens,
+                "num_heads": peak.work_items,
+                "kv_length_bound": 128 * peak.kv_blocks,
+            }
+        case 2:
+            grouped = {"num_heads": 7 * peak.work_items, "fast_decode": True}
+            return {
+                **heads,
+                **grouped,
+                "head_size_bound": 256,
+                "kv_length_bound": 64 * peak.kv_blocks,
+            }
+        case 3:
+            one_token = {"sequence_length_bound": 1, "num_heads": 3, "fast_decode": True}
+            window = {"local_window_size": 256 * peak.kv_blocks, "kv_length_bound": 2**20}
+            return {**one_token, **window}
+        case _:
+            return {}
 
 
 def function() -> Function:

@@ -8,6 +8,7 @@ runtime takes them: XQA on where it is eligible, cuDNN on its own where the devi
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from typing import Any, Literal
 
 from routeproof.models import presets
 from routeproof.models.facts import INT32_MAX, Range, read_facts, refuse
+from routeproof.spec import floats
 from routeproof.spec.objective import Fact
 from routeproof.spec.text import closest
 
@@ -143,7 +145,11 @@ def read(document: Mapping[str, Any]) -> Asked:
     )
     ladder = _one_of("ladder", document.get("ladder", "newest"), ("newest", "older"))
     alias: Any = _one_of("alias", document.get("alias", "any"), _ALIASES)
-    facts = (*node_facts, *device_facts, *option_facts, *envelope_facts)
+    run_facts = tuple(
+        Fact("run", name, value, "given" if name in document else "default")
+        for name, value in (("ladder", ladder), ("alias", alias))
+    )
+    facts = (*node_facts, *device_facts, *option_facts, *envelope_facts, *run_facts)
     asked = Asked(node, device, options, envelope, ladder, alias, facts)
     _check_node(node)
     _check_envelope(asked)
@@ -171,7 +177,8 @@ def _read_node(given: Any) -> tuple[Node, tuple[Fact, ...]]:  # noqa: ANN401 - a
     layers, windowed = entry["layers"], entry["windowed_layers"]
     said = Fact("node", "preset", entry["name"], str(entry["source"]))
     part = f"the windowed layers, {windowed} of {layers}; window=none asks of the others"
-    some = (Fact("node", "layers", part, "preset"),) if 0 < windowed < layers else ()
+    is_mixed = 0 < windowed < layers and "window" not in given
+    some = (Fact("node", "layers", part, "preset"),) if is_mixed else ()
     return node, (said, *some, *facts)
 
 
@@ -222,9 +229,16 @@ def _check_node(node: Node) -> None:
     if is_quantized != (node.cache in ("int8", "fp8", "int4")):
         refuse(
             "node",
-            f"cache {node.cache!r} contradicts quantization {' and '.join(node.quantizations)!r}: "
-            "a cache of int8, fp8 or int4 has scales, and no other has",
+            f"cache {node.cache!r} contradicts quantization {node.quantization!r} and "
+            f"v_quantization {node.v_quantization!r}: a cache of int8, fp8 or int4 has scales, and "
+            "no other has",
         )
+    if node.same_scale_tensor and (not is_quantized or len(set(node.quantizations)) > 1):
+        refuse("node", "same_scale_tensor is on, but K and V are not quantised alike")
+    if node.packed and not node.new_kv:
+        refuse("node", "packed is on, but new_kv is off: packed QKV brings new K and V")
+    if not math.isfinite(floats.round_to(node.softcap, 32)) or node.softcap < 0:
+        refuse("node.softcap", f"{node.softcap} is no cap in float32")
     if node.window is not None and node.window < 1:
         refuse("node.window", "a window holds at least one token; none is no window")
     if node.windowed_cache and node.window is None:

@@ -515,8 +515,6 @@ def _derived(asked: Asked) -> tuple[Fact, ...]:
     return (
         Fact("envelope", "past_capacity", asked.past_capacity, "used"),
         Fact("envelope", "present_capacity", asked.capacity, "used"),
-        Fact("run", "ladder", asked.ladder, "used"),
-        Fact("run", "alias", asked.alias, "used"),
         Fact("run", "total_length_on", "cpu", "assumed"),
     )
 

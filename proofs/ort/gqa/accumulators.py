@@ -8,12 +8,18 @@ are within the closed form's rows; hence bytes are within its bytes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from routeproof.models.ort.gqa import accumulators, flash
 from routeproof.models.ort.gqa.accumulators import AccumulatorsInput
 from routeproof.models.ort.gqa.problem import INT32_MAX, STATUS, FlashConfig, Problem
-from routeproof.models.ort.gqa.split import MAX_SPLITS, selected_split_count, work_items
+from routeproof.models.ort.gqa.split import (
+    MAX_SPLITS,
+    kv_blocks,
+    selected_split_count,
+    work_items,
+)
 from routeproof.models.ort.gqa.split_work import MOST_MULTIPROCESSORS, SPLIT_WORK, split_work_of
 from routeproof.models.ort.gqa.validation import is_positive_int32
 from routeproof.spec.obligation import Claim, Obligation, obligation
@@ -107,31 +113,32 @@ ONE_LESS = tuple(map(_one_less, (59, 142)))
     "ort.gqa.accumulators.split-work.reached",
     "the split work of every device is reached, where the table says",
     source=_HEURISTIC,
-    note="Of work items of 64 query tokens each: the closed form's rows are reached as well.",
+    note="Flash's rows and the closed form's are the same there: no smaller table is true.",
 )
 def reached() -> Claim:
-    """Work items in the batch, one head of 64 elements, whole blocks of KV."""
-    return Claim({f"{device} multiprocessors": _is_reached(device) for device in SPLIT_WORK})
-
-
-def _is_reached(device: int) -> Bool:
-    peak = SPLIT_WORK[device]
-    work, blocks = integer(peak.work_items), integer(peak.kv_blocks)
-    splits = selected_split_count(work, blocks, integer(device))
-    bounds = AccumulatorsInput(
-        batch_size_bound=work,
-        sequence_length_bound=integer(64),
-        num_heads=integer(1),
-        kv_num_heads=integer(1),
-        head_size_bound=integer(64),
-        kv_length_bound=256 * blocks,
-        multi_processor_count=integer(device),
-        local_window_size=integer(-1),
-        fast_decode=boolean(False),
-        split_work=integer(peak.split_work),
+    """One input per device, of various shapes."""
+    return Claim(
+        {
+            f"{row['multi_processor_count']} multiprocessors": _is_reached(row)
+            for row in accumulators.attained()
+        }
     )
-    rows = ite(splits > 1, splits * work * 64, 0)
-    return all_of(rows == 64 * peak.split_work, accumulators.layout(bounds).result.rows == rows)
+
+
+def _is_reached(row: Mapping[str, int | bool]) -> Bool:
+    fast = boolean(row["fast_decode"])
+    sizes = {name: integer(value) for name, value in row.items() if name != "fast_decode"}
+    bounds = AccumulatorsInput(**sizes, fast_decode=fast)
+    batch, tokens = bounds.batch_size_bound, bounds.sequence_length_bound
+    heads = ite(fast, bounds.kv_num_heads, bounds.num_heads)
+    length = flash.split_kv_length(bounds.kv_length_bound, bounds.local_window_size, fast)
+    splits = selected_split_count(
+        work_items(batch, heads, tokens),
+        kv_blocks(length, bounds.head_size_bound),
+        bounds.multi_processor_count,
+    )
+    rows = ite(splits > 1, splits * batch * tokens * bounds.num_heads, 0)
+    return all_of(accumulators.layout(bounds).result.rows == rows)
 
 
 @obligation(

@@ -73,23 +73,24 @@ def lemmas(objective: Objective) -> tuple[Lemma, ...]:
             *(cast("Int", lower[one]) <= cast("Int", corner[one]) for one in plain.symbols)
         ),
         **{name: _bool(one, lower) for name, one in objective.within.items()},
-        "the corner's recipe is ok": cast("Bool", corner_ok),
     }
     found = {
         "the corner needs most": Claim(
             {
                 "the lower recipe is ok": cast("Bool", lower_ok),
                 "the lower needs no more": cast("Int", lower_size) <= cast("Int", corner_size),
-                "the corner is one of its states": _bool(within, corner),
             },
-            given,
-        )
+            {**given, "the corner's recipe is ok": cast("Bool", corner_ok)},
+        ),
+        "larger states are its own": Claim(_bool(within, corner), given),
     }
     if held:
         ends = (substitute(tuple(held.keys.values()), side) for side in (lower, corner))
         pairs = zip(held.keys, *ends, strict=True)
         grow = {key.name: cast("Int", one) <= cast("Int", two) for key, one, two in pairs}
-        found["the keys grow"] = Claim(grow, given)
+        found["the keys grow"] = Claim(
+            grow, {**given, "the corner's recipe is ok": cast("Bool", corner_ok)}
+        )
         found["settled, it is 1"] = Claim(
             held.value == 1, {"settled": held.settled, **objective.within}
         )
@@ -104,7 +105,7 @@ def maximise(case: Case) -> Maximum | None:
     """
     regimes = _Regimes(case)
     plain = _without_held(case.objective)
-    corner, exists = regimes.corners()
+    corner, exists = regimes.corner, regimes.exists
     inputs = {**regimes.facts, **corner}
     if plain.count is not None:
         inputs[plain.count] = regimes.held()
@@ -145,19 +146,27 @@ def _without_held(objective: Objective) -> _Plain:
     held, axes = objective.held, objective.axes
     if held is None:
         return _Plain(objective.size, objective.ok, None, axes)
-    part, count = held.part, symbol_int("held", _COUNT)
+    part, count = held.part, symbol_int("the held part", _COUNT)
     if not any(node is part for node in topological((objective.size,))):
         raise UnsupportedError(f"{objective.name}: the held part does not occur in the size")
+    _must_be_new(objective, count.name)
     size, ok = substitute((objective.size, objective.ok), {part: count})
     return _Plain(cast("Int", size), cast("Bool", ok), count, (*axes, count))
 
 
 def _named(objective: Objective, prefix: str) -> dict[Term, Term]:
     """Another name for every axis and for the held part."""
-    return {
-        one: symbol_int(f"{prefix}.{one.name}", one.domain)
-        for one in _without_held(objective).symbols
-    }
+    old = _without_held(objective).symbols
+    new: dict[Term, Term] = {one: symbol_int(f"{prefix} {one.name}", one.domain) for one in old}
+    _must_be_new(objective, *(one.name for one in new.values()))
+    return new
+
+
+def _must_be_new(objective: Objective, *names: str) -> None:
+    """Symbols are known by their names: one of the objective's own would be taken for another."""
+    taken = {one.name for one in (*_static(objective), *objective.axes)}
+    if clash := taken.intersection(names):
+        raise UnsupportedError(f"{objective.name}: the name {min(clash)!r} is needed here")
 
 
 def _bool(condition: Bool, mapping: Mapping[Term, Term]) -> Bool:
@@ -183,7 +192,7 @@ class _Regimes:
             one, two = case.domain.equal
             self._places[two] = self._places[one]
         self.facts = _columns(case)
-        self._check_within()
+        self._check_states()
         tops = _tops(case)
         self.bottoms: dict[Term, Column] = {}
         self.tops: dict[Term, Column] = {}
@@ -195,18 +204,35 @@ class _Regimes:
         count = math.prod(np.broadcast_shapes(*(one.shape for one in self.tops.values())))
         if count > _MOST_REGIMES:
             raise UnsupportedError(f"{case.objective.name}: {count:,} regimes are too many")
+        self.corner, self.exists = self._corners()
         if self._held:
             self._keys = self._checked(self._held)
 
-    def _check_within(self) -> None:
-        """The lemmas speak of states that lie within; what holds of the least holds of all."""
+    def _check_states(self) -> None:
+        """The lemmas speak of declared domains, and of states that lie within.
+
+        That larger states are its own is one of them: what holds of the least holds of all.
+        """
         ranges, within = self._case.domain.ranges, self._case.objective.within
+        facts = ((one, self._case.facts[one.name]) for one in self.facts)
+        values = ((one, value) for one, value in facts if isinstance(one, Int))
+        for symbol, value in (*ranges.items(), *((one, (value, value)) for one, value in values)):
+            self._must_fit(symbol, *value)
         least = {**self._case.facts, **{one.name: ranges[one][0] for one in self._axes}}
         for name, condition in within.items():
             if not _compiled(condition)(least)[0]:
                 raise UnsupportedError(f"{self._case.objective.name}: not every state has {name}")
 
-    def corners(self) -> tuple[dict[Term, Column], Column]:
+    def _must_fit(self, symbol: Term, low: object, high: object) -> None:
+        """The values are of the symbol's declared domain."""
+        whole = Interval.of(symbol.domain or IntDomain())
+        step = symbol.domain.multiple_of if symbol.domain else 1
+        ends = [end for end in (low, high) if isinstance(end, int)]
+        if not all(end in whole and end % step == 0 for end in ends):
+            name = self._case.objective.name
+            raise UnsupportedError(f"{name}: {symbol.name} is declared {whole}, not {low}..{high}")
+
+    def _corners(self) -> tuple[dict[Term, Column], Column]:
         """The largest state of every box, and whether the box has any state."""
         corner: dict[Term, Column] = dict(self.tops)
         if not self._case.domain.less:
@@ -218,14 +244,20 @@ class _Regimes:
     def _checked(self, held: Held) -> list[Column]:
         """The keys of every box, with all that has settled as one key.
 
-        On a box the held part is constant: its keys are equal at both ends, and they grow; or it
-        has settled at the lower one, and stays so.
+        On a box the held part is constant: its keys are equal at the bottom and at the corner, and
+        they grow; or it has settled at the bottom, and stays so. A box without a state counts for
+        its bottom.
         """
         terms, first = tuple(held.keys.values()), next(iter(held.keys))
         program = Grid(terms, {**self.facts, **_whole(self._case)})
         lower, upper = (
-            program.opened({**self.facts, **ends}) for ends in (self.bottoms, self.tops)
+            program.opened({**self.facts, **ends}) for ends in (self.bottoms, self.corner)
         )
+        upper = [np.where(self.exists, two, one) for one, two in zip(lower, upper, strict=True)]
+        for key, *ends in zip(held.keys, lower, upper, strict=True):
+            self._must_fit(
+                key, min(int(one.min()) for one in ends), max(int(one.max()) for one in ends)
+            )
         inputs = {**self.facts, first: lower[0]}
         (settled,) = Grid((held.settled,), inputs).opened(inputs)
         equal = reduce(np.logical_and, (one == two for one, two in zip(lower, upper, strict=True)))
@@ -243,15 +275,26 @@ class _Regimes:
     def held(self) -> Column:
         """The held part of every box, computed once for each combination of keys."""
         held = cast("Held", self._held)
-        found = [np.unique(key, return_inverse=True) for key in self._keys]
+        keys = map(_narrow, self._keys)
+        found = [np.unique(key, return_inverse=True) for key in keys]
         inputs: dict[Term, Column] = dict(zip(held.keys, (one for one, _ in found), strict=True))
         used = free_symbols(held.value)
         inputs |= {one: self.facts[one] for one in used if one in self.facts}
         columns = tuple(one.tobytes() for one in inputs.values())
+        if any(one.dtype == object for one in inputs.values()):
+            raise UnsupportedError(f"{self._case.objective.name}: keys beyond 64 bits")
         table = _table(held.value, len(held.keys), tuple(inputs), columns)
+        if table.min() < 1:
+            raise UnsupportedError(f"{self._case.objective.name}: the held part is not a count")
         places = (at.reshape(key.shape) for (_, at), key in zip(found, self._keys, strict=True))
         found_at: Column = table[tuple(places)]
         return found_at
+
+
+def _narrow(column: Column) -> Column:
+    """Exact integers as 64-bit ones, if they fit."""
+    fits = column.dtype == object and column.min() >= -(2**63) and column.max() < 2**63
+    return column.astype(np.int64) if fits else column
 
 
 @lru_cache(maxsize=256)

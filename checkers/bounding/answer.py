@@ -141,6 +141,9 @@ class _Maxima:
         for case, maximum in found:
             if isinstance(maximum, Maximum) and maximum.failing:
                 return replace(entry, status="unavailable", reason=_failure(case, maximum.failing))
+        for case, maximum in found:
+            if isinstance(maximum, str) and (failure := _failure(case, _largest(case))):
+                return replace(entry, status="unavailable", reason=failure)
         why = next((one for _, one in found if isinstance(one, str)), "") or self._undecided(cases)
         if why:
             status = "unavailable" if entry.structural_bytes is None else "safe bound"
@@ -234,9 +237,20 @@ def _executed(case: Case, maximum: Maximum, rows: Sequence[Execution]) -> dict[s
     return outputs[0]
 
 
+def _largest(case: Case) -> dict[Int, int]:
+    """The largest state of the case, which the recipe has to size if anything is to bound it."""
+    state = {axis: high for axis, (_, high) in case.domain.ranges.items()}
+    if case.domain.less:
+        one, two = case.domain.less
+        state[one] = min(state[one], state[two] - 1)
+    return state
+
+
 def _failure(case: Case, state: Mapping[Int, int]) -> str:
-    """What the recipe reports on the state, as executed."""
+    """What the recipe reports on the state, as executed; nothing where it is ok."""
     output = output_of(case.execute(state)[0])
+    if value_at(output, STATUS) == "ok":
+        return ""
     lengths = ", ".join(f"{case.names[axis]} {value:,}" for axis, value in state.items())
     return f"its recipe is {value_at(output, STATUS)}, as at {lengths}"
 

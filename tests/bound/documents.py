@@ -17,16 +17,19 @@ _CACHES = {
 def usual(case: Case) -> Case | None:
     """The case, if a document can say it, with the capacity that a windowed cache has.
 
-    Documents know neither quantised caches with unusual widths nor aliases of no past.
+    Documents know neither quantised caches with unusual widths nor aliases of no past, and one
+    scale tensor only where K and V are quantised alike.
     """
     node, envelope = case.node, case.envelope
     quantised = node.k_quantization != "none" or node.v_quantization != "none"
     cache = (node.cache_type, node.cache_element_size, node.kv_cache_bit_width)
     if cache not in _CACHES or quantised != (cache[1] == 1):
         return None
+    alike = quantised and node.k_quantization == node.v_quantization
+    node = replace(node, kv_scales_same_tensor=alike and node.kv_scales_same_tensor)
     if node.is_windowed_kv_cache:
         envelope = replace(envelope, past_capacity=node.local_window_size)
-    return case._replace(envelope=envelope) if envelope.past_capacity else None
+    return case._replace(node=node, envelope=envelope) if envelope.past_capacity else None
 
 
 def document(case: Case, revision: str, alias: str = "any") -> dict[str, Any]:

@@ -33,12 +33,15 @@ def agree(case: Case, revision: str, alias: str = "any") -> Answer:
     """The answer, after a comparison of every entry with all states of the case."""
     found = answer(load_question(document(case, revision, alias)))
     entries = {(one.phase, one.route, one.alias): one for one in found.entries}
+    every = brute(*case, revision)
     wanted = {
-        key: most
-        for key, most in brute(*case, revision).items()
-        if key[1] != "errors" and alias in ("any", key[2])
+        key: most for key, most in every.items() if key[1] != "errors" and alias in ("any", key[2])
     }
     assert set(entries) == set(wanted)
+    refused = {(phase, error_alias) for phase, _, error_alias in found.question.errors}
+    assert refused == {
+        (phase, one) for phase, route, one in every if route == "errors" and alias in ("any", one)
+    }
     if found.exact_bytes is not None and found.closed_bytes is not None:
         assert found.closed_bytes >= found.exact_bytes
     for key, most in wanted.items():

@@ -204,6 +204,27 @@ def test_errors_are_outcomes_too(call):
     assert not [one for one in found["routes"] if one["alias"] == "one"]
 
 
+def test_chunks_of_several_rows_are_an_error(call):
+    """Which the classifier reports, before any route is chosen."""
+    found = answered(call, *QWEN, "--batch", "1..4", "--alias", "both")
+    error = {"phase": "chunk", "error": "batch_size_must_be_1", "alias": "both"}
+    assert found["errors"] == [error]
+
+
+def test_a_recipe_that_fails_is_unbounded_however_many_regimes_there_are(call):
+    """XQA's grid has a limit that today's aggregate does not look at."""
+    code, out, _ = call(
+        *("bound", "--node", "num_heads=4,kv_num_heads=1,head_size=128", "--device"),
+        *("sm=8.0,sms=1000000", "--batch", "1..400000", "--query", "1", "--total", "2..64"),
+        *("--alias", "both", "--format", "json"),
+    )
+    found = json.loads(out)
+    assert (code, found["status"]) == (3, "unavailable")
+    xqa = entry(found, "decode", "xqa", "both")
+    assert (xqa["status"], xqa["exact_bytes"]) == ("unavailable", None)
+    assert "its recipe is unavailable, as at batch_size 400,000" in xqa["reason"]
+
+
 def test_too_many_regimes_leave_the_structural_bound(call):
     """A safe bound and exit status 3, not an answer after an hour."""
     code, out, _ = call(

@@ -17,6 +17,7 @@ from routeproof.spec.terms import Int, IntDomain, ceil_div, integer, maximum, sy
 ROWS, TOKENS = symbol_int("rows", IntDomain(1, 10**6)), symbol_int("tokens", IntDomain(1, 10**6))
 DEVICE = symbol_int("device", IntDomain(1, 1000))
 KEY = symbol_int("key", IntDomain(1, 10**9))
+WIDE = symbol_int("wide", IntDomain(1, 2**80))
 
 
 def splits(key: Int) -> Int:
@@ -41,10 +42,27 @@ def toy(every: int = 8, limit: int = 10**12) -> Objective:
     return Objective("toy", (ROWS, TOKENS), size, size <= limit, within, held)
 
 
+def held_by(value: Int, keys, settles=DEVICE) -> Objective:
+    """The toy with another held part."""
+    held = Held(value, keys, next(iter(keys)) >= settles, toy().held.steps)
+    size = 4 * ROWS * TOKENS * held.part + TOKENS
+    return replace(toy(), size=size, ok=size >= 0, held=held)
+
+
+def large() -> Objective:
+    """The toy on devices of any size."""
+    device = symbol_int("device", IntDomain(1, 10**12))
+    value = maximum(1, device // KEY)
+    steps = toy(every=1).held.steps
+    held = Held(value, toy().held.keys, device <= KEY, steps)
+    size = 4 * ROWS * TOKENS * held.part
+    return replace(toy(), size=size, ok=size >= 0, held=held)
+
+
 def case(objective: Objective, rows, tokens, device=20, **relation) -> Case:
     """The toy on ranges of rows and tokens."""
     domain = Domain({ROWS: rows, TOKENS: tokens}, **relation)
-    facts = {"device": device}
+    facts = {"device": device, "the held part": 1}
     return Case("p", "r", "a", objective, domain, facts, {}, {}, lambda _: ())
 
 
@@ -114,11 +132,18 @@ def test_what_it_rests_on_is_proved(claim):
     assert decide_claim(lemma.claim, Options()).verdict == "proved"
 
 
+def verdicts(objective):
+    """What is decided of each lemma, by its short name."""
+    found = lemmas(objective)
+    return {
+        one.name.partition(": ")[2]: decide_claim(one.claim, Options()).verdict for one in found
+    }
+
+
 def test_a_size_that_falls_breaks_its_lemma():
     """The corner does not need most then, and the lemma says so."""
     falling = replace(toy(), size=10**7 - ROWS, held=None)
-    (lemma,) = lemmas(falling)
-    assert decide_claim(lemma.claim, Options()).verdict == "refuted"
+    assert verdicts(falling)["the corner needs most"] == "refuted"
 
 
 def test_a_key_that_falls_breaks_its_lemma():
@@ -126,22 +151,35 @@ def test_a_key_that_falls_breaks_its_lemma():
     held = replace(toy().held, keys={KEY: 10**7 - ROWS})
     size = 4 * ROWS * held.part
     broken = replace(toy(), size=size, ok=size >= 0, held=held)
-    found = {one.name: decide_claim(one.claim, Options()).verdict for one in lemmas(broken)}
-    assert found["toy: the keys grow"] == "refuted"
+    assert verdicts(broken)["the keys grow"] == "refuted"
 
 
 def test_a_held_part_that_never_is_one_breaks_its_lemma():
     """What has settled is taken for a single split."""
     held = replace(toy().held, settled=KEY >= 2)
-    found = {one.name: one.claim for one in lemmas(replace(toy(), held=held))}
-    assert decide_claim(found["toy: settled, it is 1"], Options()).verdict == "refuted"
+    assert verdicts(replace(toy(), held=held))["settled, it is 1"] == "refuted"
+
+
+def test_states_that_a_larger_one_leaves_break_their_lemma():
+    """What holds of the least state would not hold of all."""
+    odd = {"not five": ~(ROWS == 5)}
+    assert verdicts(replace(toy(), within=odd))["larger states are its own"] == "refuted"
 
 
 @pytest.mark.parametrize(
     ("objective", "ranges", "message"),
     [
         (toy(every=16), ((1, 3), (1, 64)), "the stated regimes do not fit"),
-        (toy(), ((1, 10), (0, 3)), "not every state has positive"),
+        (toy(), ((1, 10), (0, 3)), "tokens is declared 1..1000000, not 0..3"),
+        (replace(toy(), within={"two": ROWS >= 2}), ((1, 9), (1, 3)), "not every state has two"),
+        (held_by(KEY - 1, toy().held.keys), ((1, 9), (1, 3)), "is not a count"),
+        (held_by(splits(KEY), {KEY: ROWS - 1}), ((1, 9), (1, 3)), "key is declared 1..1000000000"),
+        (
+            held_by(maximum(1, 2**70 // WIDE), {WIDE: ROWS * 2**62}, 2**79),
+            ((1, 9), (1, 3)),
+            "keys beyond 64 bits",
+        ),
+        (replace(toy(), ok=symbol_int("the held part") >= 0), ((1, 9), (1, 3)), "is needed here"),
         (replace(toy(), size=ROWS), ((1, 3), (1, 3)), "does not occur"),
     ],
 )
@@ -154,7 +192,7 @@ def test_a_route_that_is_stated_wrongly_is_refused(objective, ranges, message):
 def test_too_many_regimes_are_refused():
     """Before memory is spent on them."""
     with pytest.raises(UnsupportedError, match="too many"):
-        maximise(case(toy(every=1), (1, 10**6), (1, 10**6), device=10**7))
+        maximise(case(large(), (1, 10**6), (1, 10**6), device=10**9))
 
 
 def test_what_settles_only_for_a_while_is_refused():

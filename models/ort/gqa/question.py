@@ -46,11 +46,15 @@ _Path = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """A part of a phase on which the recipe is one formula: its name there, and the states."""
+    """A part of a phase on which the recipe is one formula: its name there, and the states.
+
+    `tokens` are the query lengths that the ladder tells apart: 1, and 2 for all longer ones.
+    """
 
     phase: str
     name: str
     domain: Domain
+    tokens: tuple[int, ...] = (2,)
 
 
 def question(document: Mapping[str, Any]) -> Question:
@@ -63,7 +67,12 @@ def question(document: Mapping[str, Any]) -> Question:
     found, outcome = _Found(), _outcomes(asked)
     for part in _parts(asked):
         for run in _runs(asked):
-            found.add(asked, part, run, *outcome(part, run))
+            ends = {tokens: outcome(part, tokens, run) for tokens in part.tokens}
+            if len({*ends.values()}) == 1:
+                found.add(asked, part, run, *next(iter(ends.values())))
+            else:
+                for tokens, end in ends.items():
+                    found.add(asked, _with(part, tokens), run, *end)
     if not (found.cases or found.unsized or found.errors):
         envelope = asked.envelope
         refuse(
@@ -71,6 +80,8 @@ def question(document: Mapping[str, Any]) -> Question:
             f"batch {envelope.batch}, query {envelope.query} and total {envelope.total} admit no "
             "Run: several tokens after a first prompt need batch 1",
         )
+    for alias in dict.fromkeys(map(_alias, _runs(asked))) if _has_refused(asked) else ():
+        found.errors["chunk", "batch_size_must_be_1", alias] = None
     return Question(
         facts=(*asked.facts, *_derived(asked)),
         conditional_on=_declared(asked),
@@ -85,6 +96,15 @@ def question(document: Mapping[str, Any]) -> Question:
         run=partial(_run, asked),
         lemmas=lemmas(asked.ladder),
     )
+
+
+@cache
+def _with(part: _Part, tokens: int) -> _Part:
+    """The part of a first prompt with one token, or with several."""
+    low, high = part.domain.ranges[QUERY]
+    ends = (1, 1) if tokens == 1 else (max(low, 2), high)
+    ranges = {**part.domain.ranges, QUERY: ends, TOTAL: ends}
+    return replace(part, domain=Domain(ranges, part.domain.equal), tokens=(tokens,))
 
 
 class _Found:
@@ -143,16 +163,17 @@ def _parts(asked: Asked) -> Iterator[_Part]:
     query, total = envelope.query, envelope.total
     low, high = max(query.low, total.low), min(query.high, total.high)
     if low == 1 and asked.node.windowed_cache:
-        yield _Part("prefill", "single", Domain({BATCH: batch, TOTAL: (1, 1)}))
+        yield _Part("prefill", "single", Domain({BATCH: batch, TOTAL: (1, 1)}), (1,))
         low = 2
     if low <= high:
         ranges = {BATCH: batch, QUERY: (low, high), TOTAL: (low, high)}
-        yield _Part("prefill", "first", Domain(ranges, equal=(QUERY, TOTAL)))
+        tokens = (*[1] * (low == 1), *[2] * (high > 1))
+        yield _Part("prefill", "first", Domain(ranges, equal=(QUERY, TOTAL)), tokens)
     if envelope.batch.low == 1:
         yield from _chunks(asked)
     if query.low == 1 and total.high >= 2:
         ranges = {BATCH: batch, TOTAL: (max(2, total.low), total.high)}
-        yield _Part("decode", "decode", Domain(ranges))
+        yield _Part("decode", "decode", Domain(ranges), (1,))
 
 
 def _chunks(asked: Asked) -> Iterator[_Part]:
@@ -168,6 +189,11 @@ def _chunks(asked: Asked) -> Iterator[_Part]:
         if lengths[0] <= lengths[1] and totals[0] <= totals[1]:
             ranges = {BATCH: (1, 1), QUERY: lengths, TOTAL: totals}
             yield _Part("chunk", "chunk", Domain(ranges, less=less))
+
+
+def _has_refused(asked: Asked) -> bool:
+    """Whether some Run is a chunk of several rows, which the classifier refuses."""
+    return asked.envelope.batch.high > 1 and any(True for _ in _chunks(asked))
 
 
 def _runs(asked: Asked) -> Iterator[Mapping[str, Value]]:
@@ -191,7 +217,7 @@ def _ends(revision: str) -> tuple[Enum, Enum]:
     return found.route, found.error
 
 
-def _outcomes(asked: Asked) -> Callable[[_Part, Mapping[str, Value]], tuple[str, str]]:
+def _outcomes(asked: Asked) -> Callable[[_Part, int, Mapping[str, Value]], tuple[str, str]]:
     """The route of a Run, and the error if that is `error`, on this node and device."""
     static = {
         name: value
@@ -201,8 +227,7 @@ def _outcomes(asked: Asked) -> Callable[[_Part, Mapping[str, Value]], tuple[str,
     facts = {one: constant(one, static[one.name]) for one in _symbols(static)}
     program = compile_terms(substitute(_ends(asked.ladder), facts))
 
-    def outcome(part: _Part, run: Mapping[str, Value]) -> tuple[str, str]:
-        tokens = 1 if part.name in ("single", "decode") else 2
+    def outcome(part: _Part, tokens: int, run: Mapping[str, Value]) -> tuple[str, str]:
         route, error = program(_ladder_row(asked, part.phase == "prefill", tokens, run))
         return str(route), str(error)
 
@@ -516,6 +541,7 @@ def _derived(asked: Asked) -> tuple[Fact, ...]:
         Fact("envelope", "past_capacity", asked.past_capacity, "used"),
         Fact("envelope", "present_capacity", asked.capacity, "used"),
         Fact("run", "total_length_on", "cpu", "assumed"),
+        Fact("run", "past_format", "bnsh", "assumed"),
     )
 
 

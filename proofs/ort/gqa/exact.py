@@ -41,6 +41,7 @@ __all__ = ["ENUMERATED", "LEMMAS", "LESS", "ROUTES"]
 _SOURCE = FUNCTION_SOURCES["complete"]
 _LEMMAS = {
     "corner": "the corner needs most",
+    "larger": "larger states are its own",
     "keys": "the keys grow",
     "settled": "settled, it is 1",
 }
@@ -99,7 +100,7 @@ LEMMAS = tuple(
     _lemma(place, kind)
     for place in _places()
     for kind in _LEMMAS
-    if kind == "corner" or place.route not in ("memory_efficient", "unfused")
+    if kind in ("corner", "larger") or place.route not in ("memory_efficient", "unfused")
 )
 
 

@@ -17,7 +17,7 @@ from routeproof.spec.errors import InputError
 from routeproof.spec.objective import Fact
 from routeproof.spec.text import closest
 
-__all__ = ["INT32_MAX", "Range", "Read", "read_facts", "refuse"]
+__all__ = ["INT32_MAX", "Range", "read_facts", "refuse"]
 
 INT32_MAX = 2**31 - 1
 _SWITCH = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
@@ -36,13 +36,6 @@ class Range:
     def __str__(self) -> str:
         """As options write it."""
         return str(self.low) if self.low == self.high else f"{self.low}..{self.high}"
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """What was read, field by field, with where each value comes from."""
-
-    facts: tuple[Fact, ...]
 
 
 def refuse(where: str, problem: str) -> NoReturn:

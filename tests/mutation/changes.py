@@ -465,8 +465,8 @@ _SPLIT = (
         "constant",
         "one item of work covers 128 query tokens",
         "split.py",
-        "_BLOCK_M = 64",
-        "_BLOCK_M = 128",
+        "BLOCK_M = 64",
+        "BLOCK_M = 128",
         at("flash", sequence_length=128, num_heads=48),
     ),
     Change(
@@ -1092,8 +1092,8 @@ _BOUNDS = (
         "case",
         "fast decode is sized for one token, not for the longest chunk",
         "bounds.py",
-        "flash_bound(bounds, chunk, fast=True)",
-        "flash_bound(bounds, decode_state(), fast=True)",
+        "flash_sizing(bounds, chunk, fast=True)",
+        "flash_sizing(bounds, decode_state(), fast=True)",
         at("bounds", reachable_backends=["flash_fast_decode"]),
     ),
     Change(
@@ -1101,8 +1101,8 @@ _BOUNDS = (
         "order of checks",
         "unfused is sized first, and kept where MEA overflows",
         "bounds.py",
-        '(("memory_efficient", mea_bound), ("unfused", unfused_bound), ("flash", flash_bound))',
-        '(("unfused", unfused_bound), ("memory_efficient", mea_bound), ("flash", flash_bound))',
+        '(("memory_efficient", mea_bound), ("unfused", unfused_bound), ("flash", flash_sizing))',
+        '(("unfused", unfused_bound), ("memory_efficient", mea_bound), ("flash", flash_sizing))',
         at(
             "bounds",
             batch_size_bound=2**24,
@@ -1328,10 +1328,10 @@ _BOUNDS = (
         "order of checks",
         "cuDNN is refused before the shape is looked at",
         "bounds.py",
-        '    checks.require(_valid(bounds), "invalid_argument")\n'
+        '    checks.require(is_valid(bounds), "invalid_argument")\n'
         '    checks.require(~reachable.has("cudnn"), "unavailable")\n',
         '    checks.require(~reachable.has("cudnn"), "unavailable")\n'
-        '    checks.require(_valid(bounds), "invalid_argument")\n',
+        '    checks.require(is_valid(bounds), "invalid_argument")\n',
         at("bounds", batch_size_bound=0, reachable_backends=["cudnn"]),
     ),
     Change(

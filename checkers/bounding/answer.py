@@ -68,6 +68,11 @@ class Answer:
     lemmas: Mapping[str, str]
     regimes: int
 
+    @property
+    def verdict(self) -> str:
+        """The status of the whole; why, where nothing bounds it."""
+        return f"{self.status}: {self.reason}" if self.status == "unavailable" else self.status
+
 
 def answer(question: Question) -> Answer:
     """The whole answer; equal questions give equal answers."""

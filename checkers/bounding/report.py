@@ -56,7 +56,7 @@ def as_json(answer: Answer) -> str:
     return dump(
         {
             "schema_version": SCHEMA_VERSION,
-            "status": answer.status,
+            "status": answer.verdict,
             "reason": answer.reason,
             "exact_bytes": answer.exact_bytes,
             "structural_bytes": answer.structural_bytes,

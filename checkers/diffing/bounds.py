@@ -127,7 +127,7 @@ def bounds_of(answer: Answer) -> Bounds:
         answer.question.facts,
         {_place(one): one for one in answer.entries},
         answer.question.errors,
-        Whole(answer.status, answer.exact_bytes, answer.structural_bytes, answer.unfused_bytes),
+        Whole(answer.verdict, answer.exact_bytes, answer.structural_bytes, answer.unfused_bytes),
         answer.question,
     )
 

@@ -190,7 +190,7 @@ def test_a_route_whose_recipe_fails_is_unbounded(call):
         *("--device", "A100-SXM4-80GB", "--query", "1..64", "--total", "1..900"),
         *("--kernel-options", "xqa=off", "--ladder", "older", "--alias", "both"),
     )
-    assert found["status"].startswith("unavailable: decode by flash_fast_decode: its recipe is")
+    assert found["status"].startswith("unavailable: chunk by flash_fast_decode: its recipe is")
     decode = entry(found, "decode", "flash_fast_decode", "both")
     assert decode["exact_bytes"] is None
     assert "its recipe is invalid_argument, as at batch_size 1" in decode["reason"]

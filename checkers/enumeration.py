@@ -25,8 +25,8 @@ from routeproof.spec.terms import Bool, EnumSort, Int, IntDomain, Term, all_of, 
 from .coverage import uncovered
 from .facts import Facts
 from .grouping import Axis, grouped
-from .readings.intervals import Interval
-from .readings.vectorised import Column, Grid, values
+from .readings.intervals import Interval, prune
+from .readings.vectorised import Column, Grid, spans, values
 
 __all__ = ["Box", "Enumerated", "enumerate_states", "finite_box"]
 
@@ -146,7 +146,9 @@ def enumerate_states(claim: Claim, box: Box, seconds: float) -> Enumerated | Non
         one.name: len(axes[one]) for one, tried in box.values.items() if len(axes[one]) < len(tried)
     }
     found = Enumerated(groups, claim.regimes, Digests()(admits), Digests()(goal))
-    program = Grid(roots, {one: axis.values for one, axis in axes.items()})
+    whole = {one: axis.values for one, axis in axes.items()}
+    # What the ranges decide, such as that sizes fit the machine, is not computed for every state.
+    program = Grid(prune(roots, spans(whole)), whole)
     for block in _blocks([slice(len(axis)) for axis in axes.values()]):
         if time.monotonic() > deadline:
             return None

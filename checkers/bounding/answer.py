@@ -114,6 +114,7 @@ class _Maxima:
     def __init__(self, question: Question) -> None:
         self._question = question
         self._known: dict[tuple[Objective, Domain], Maximum | str | None] = {}
+        self._outputs: dict[tuple[Objective, Domain], dict[str, Any]] = {}
         self._references: dict[tuple[Objective, Domain], int | None] = {}
         self._estimates: dict[tuple[object, frozenset[str]], int | None] = {}
         self._general = question.lemmas
@@ -155,7 +156,10 @@ class _Maxima:
             return replace(entry, status=status, reason=why)
         sized = [(case, one) for case, one in found if isinstance(one, Maximum)]
         case, most = max(sized, key=lambda pair: pair[1].size)
-        output = _executed(case, most, case.execute(most.state))
+        recipe, *dispatch = case.execute(most.state)
+        for execution in dispatch:
+            checked(execution, case.objective.name)
+        output = self._executed(case, most, recipe)
         return replace(
             entry,
             exact_bytes=most.size,
@@ -173,6 +177,17 @@ class _Maxima:
             except UnsupportedError as error:
                 self._known[key] = error.args[0]
         return self._known[key]
+
+    def _executed(self, case: Case, maximum: Maximum, recipe: Execution) -> dict[str, Any]:
+        """The recipe's output on the state that attains the maximum: the same for alias states."""
+        key = (case.objective, case.domain)
+        if key not in self._outputs:
+            output = self._outputs[key] = checked(recipe, case.objective.name)
+            size = value_at(output, SIZE)
+            if size != maximum.size:
+                name = case.objective.name
+                raise InternalError(f"{name}: {maximum.size} bytes, executed {size}")
+        return self._outputs[key]
 
     def _undecided(self, cases: Iterable[Case]) -> str:
         """Why the cases' maxima are no upper bounds, if one of the lemmas is not proved."""
@@ -220,7 +235,7 @@ class _Maxima:
             else:
                 self._references[key] = most.size if most else 0
                 if most:
-                    _executed(case, most, case.execute(most.state)[:1])
+                    self._executed(case, most, case.execute(most.state)[0])
         return self._references[key]
 
 
@@ -231,15 +246,6 @@ def _promised(execution: Execution | None) -> int | None:
     output = output_of(execution)
     holds = all(value_at(output, path) == value for path, value in execution.answers.items())
     return int(value_at(output, SIZE)) if holds else None
-
-
-def _executed(case: Case, maximum: Maximum, rows: Sequence[Execution]) -> dict[str, Any]:
-    """The recipe's output on the state, the first row; each row has to answer as it says."""
-    outputs = [checked(one, case.objective.name) for one in rows]
-    size = value_at(outputs[0], SIZE)
-    if size != maximum.size:
-        raise InternalError(f"{case.objective.name}: {maximum.size} bytes, executed {size}")
-    return outputs[0]
 
 
 def _largest(case: Case) -> dict[Int, int]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any, cast
 
-from routeproof.spec.errors import InputError
+from routeproof.spec.errors import InputError, refuse
 from routeproof.spec.function import Function
 from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.obligation import Rows
@@ -23,7 +23,7 @@ from routeproof.spec.terms import Term
 from routeproof.spec.text import closest
 
 from .registry import load_function
-from .values import Json, parse_json, read_value, refuse, shown
+from .values import Json, parse_json, read_value, shown
 
 __all__ = ["Evaluator", "Replayed", "exactly", "recorded", "write_row"]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from routeproof.spec import floats
-from routeproof.spec.errors import InputError
+from routeproof.spec.errors import InputError, refuse
 from routeproof.spec.interpret import Value
 from routeproof.spec.terms import Bool, EnumSort, Float, Term
 from routeproof.spec.text import closest
 
-__all__ = ["Json", "parse_json", "read_json", "read_state", "read_value", "refuse", "shown"]
+__all__ = ["Json", "parse_json", "read_json", "read_state", "read_value", "shown"]
 
 Json = Any
 
@@ -48,11 +48,6 @@ def parse_json(text: str, where: str) -> Json:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{where}: malformed JSON: {error}") from error
-
-
-def refuse(where: str, problem: str) -> NoReturn:
-    """Raise the error that names the place and what is wrong there."""
-    raise InputError(f"{where}: {problem}")
 
 
 def read_state(symbols: Iterable[Term], data: Json, where: str) -> dict[str, Value]:

@@ -11,13 +11,13 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, fields
-from typing import Any, Literal, NoReturn, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
-from routeproof.spec.errors import InputError
+from routeproof.spec.errors import refuse
 from routeproof.spec.objective import Fact
 from routeproof.spec.text import closest
 
-__all__ = ["INT32_MAX", "Range", "read_facts", "refuse"]
+__all__ = ["INT32_MAX", "Range", "read_facts"]
 
 INT32_MAX = 2**31 - 1
 _SWITCH = {"on": True, "off": False, "true": True, "false": False, "yes": True, "no": False}
@@ -36,11 +36,6 @@ class Range:
     def __str__(self) -> str:
         """As options write it."""
         return str(self.low) if self.low == self.high else f"{self.low}..{self.high}"
-
-
-def refuse(where: str, problem: str) -> NoReturn:
-    """Raise the error that names the place and what is wrong there."""
-    raise InputError(f"{where}: {problem}")
 
 
 def read_facts(

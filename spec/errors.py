@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 __all__ = [
     "InputError",
     "InternalError",
@@ -9,6 +11,7 @@ __all__ = [
     "RouteproofError",
     "UnknownNameError",
     "UnsupportedError",
+    "refuse",
 ]
 
 
@@ -50,3 +53,8 @@ class InternalError(RouteproofError):
     """Something failed in a way that is our fault; the message says what, with a traceback."""
 
     code = "RP900"
+
+
+def refuse(where: str, problem: str) -> NoReturn:
+    """Raise the error that names the place and what is wrong there."""
+    raise InputError(f"{where}: {problem}")

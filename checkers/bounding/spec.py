@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from routeproof.checkers.values import read_json, refuse
-from routeproof.spec.errors import InputError
+from routeproof.checkers.values import read_json
+from routeproof.spec.errors import InputError, refuse
 
 __all__ = ["SECTIONS", "document", "merged", "read_spec"]
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from routeproof.checkers.bounding.answer import Answer, Entry
 from routeproof.checkers.bounding.executing import Executed, execute_run
-from routeproof.checkers.values import refuse
-from routeproof.spec.errors import InternalError
+from routeproof.spec.errors import InternalError, refuse
 from routeproof.spec.objective import Fact, Question
 
 __all__ = [

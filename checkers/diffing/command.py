@@ -9,7 +9,7 @@ import click
 
 from routeproof.checkers.bounding.answer import answer
 from routeproof.checkers.report import table_output
-from routeproof.checkers.values import refuse
+from routeproof.spec.errors import refuse
 
 from .bounds import Bounds, bounds_of, compare_bounds
 from .report import Diff, as_json, print_text

@@ -9,8 +9,7 @@ from typing import Any
 
 from routeproof.checkers.bounding.spec import SECTIONS, merged, read_spec
 from routeproof.checkers.registry import load_ladders, load_question, pick
-from routeproof.checkers.values import refuse
-from routeproof.spec.errors import RouteproofError
+from routeproof.spec.errors import RouteproofError, refuse
 from routeproof.spec.objective import Question
 
 from .bounds import Bounds, read_answer

@@ -18,8 +18,7 @@ from routeproof.checkers.discharge import Result
 from routeproof.checkers.pool import run
 from routeproof.checkers.registry import load_obligations, pick
 from routeproof.checkers.solver import Limits, Options
-from routeproof.checkers.values import refuse
-from routeproof.spec.errors import InputError
+from routeproof.spec.errors import InputError, refuse
 from routeproof.spec.obligation import Verdict
 
 __all__ = ["Judged", "Verdicts", "compare_ladders", "compare_reports", "read_report"]

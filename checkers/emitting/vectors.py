@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import cast
 
 from routeproof.checkers.evaluator import Evaluator
-from routeproof.checkers.values import Json, read_value, refuse
+from routeproof.checkers.values import Json, read_value
+from routeproof.spec.errors import refuse
 from routeproof.spec.function import Function
 from routeproof.spec.interpret import Value
 from routeproof.spec.records import leaves

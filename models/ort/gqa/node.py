@@ -15,8 +15,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from routeproof.models import presets
-from routeproof.models.facts import INT32_MAX, Range, read_facts, refuse
+from routeproof.models.facts import INT32_MAX, Range, read_facts
 from routeproof.spec import floats
+from routeproof.spec.errors import refuse
 from routeproof.spec.objective import Fact
 from routeproof.spec.text import closest
 

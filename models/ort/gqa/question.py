@@ -13,18 +13,20 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, cast
 
-from routeproof.models.facts import refuse
 from routeproof.spec import floats
+from routeproof.spec.errors import refuse
 from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.objective import Case, Domain, Execution, Fact, Lemma, Question, Run
 from routeproof.spec.obligation import Claim
+from routeproof.spec.program import Program
 from routeproof.spec.records import leaves, symbols
-from routeproof.spec.terms import Enum, Int, Term, constant, ite, substitute
+from routeproof.spec.terms import Enum, Int, Term, align_up, constant, ite, substitute
 
 from . import ladder
 from .node import Asked, read
 from .objectives import BATCH, QUERY, TOTAL, objective
-from .problem import AGGREGATE_BACKEND, PREPROCESS_MODE, LadderFacts
+from .preparation import cache_row_bytes
+from .problem import AGGREGATE_BACKEND, PREPROCESS_MODE, LadderFacts, Problem
 from .split_work import SPLIT_WORK
 
 __all__ = ["lemmas", "question"]
@@ -510,13 +512,20 @@ def _preserved(asked: Asked, alias: str) -> int:
     Rounded up to 256, because the next region starts there; the sources do not say whether the
     adapter rounds, and without it the sum can be less than the recipe.
     """
-    node = asked.node
-    if alias != "one" or node.windowed_cache:
+    if alias != "one" or asked.node.windowed_cache:
         return 0
-    _, size, bits = _storage(asked)
-    row = node.head_size * bits // 8 if bits else node.head_size * size
-    past = asked.envelope.batch.high * node.kv_num_heads * asked.past_capacity * row
-    return -(-past // 256) * 256
+    lengths = (asked.envelope.batch.high, 1, 1)
+    row = _complete_row(asked, "unfused", lengths, prefill=False, separate=True)
+    return int(_past()(row["problem"])[0])
+
+
+@cache
+def _past() -> Program[Value]:
+    """Bytes of the past tensor as preparation preserves it, padded."""
+    problem = symbols(Problem)
+    heads = problem.batch_size * problem.kv_num_heads
+    tensor = heads * problem.past_kv_cache_capacity * cache_row_bytes(problem)
+    return compile_terms((align_up(tensor, 256),))
 
 
 def _regions(output: Mapping[str, Any]) -> list[tuple[str, int, int]]:

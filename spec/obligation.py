@@ -88,7 +88,8 @@ class Claim:
                 given: object = name
                 is_line = isinstance(given, str) and given.isprintable()
                 _require(is_line, f"{name!r}: names are printable texts")
-                _require(isinstance(part, kinds), f"{name!r} is {part!r}, not {what}")
+                if not isinstance(part, kinds):  # a term is long: written out only when it is wrong
+                    raise ModelError(f"{name!r} is {part!r}, not {what}")
         if not self.goals:
             raise ModelError("a claim without a goal would hold of anything")
         _require(isinstance(self.settles, Mapping), "a mapping of symbol names to integers")

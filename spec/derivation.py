@@ -68,8 +68,9 @@ class Step:
 class Digests:
     """A name for every term that depends on its structure alone, computed once each."""
 
-    def __init__(self) -> None:
-        """Nothing is named before it is asked for."""
+    def __init__(self, size: int = 8) -> None:
+        """Names of `size` bytes, in hexadecimal digits."""
+        self._size = size
         self._found: dict[Term, str] = {}
 
     def __call__(self, term: Term) -> str:
@@ -82,8 +83,8 @@ class Digests:
     def _digest(self, node: Term) -> str:
         value = node.value.bits.hex() if isinstance(node.value, FloatValue) else repr(node.value)
         args = " ".join([self._found[arg] for arg in node.args])
-        text = f"{node.op} {args} {value} {node.sort!r} {node.domain}"
-        return blake2b(text.encode(), digest_size=8).hexdigest()
+        text = f"{node.sort_name} {node.op} {args} {value} {node.sort!r} {node.domain!r}"
+        return blake2b(text.encode(), digest_size=self._size).hexdigest()
 
 
 def pack(root: Step, names: Digests) -> str:

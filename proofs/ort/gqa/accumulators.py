@@ -297,10 +297,10 @@ _SEVERAL = "several splits have rows within the split work"
 
 def _rows(kind: _Kind, *, window: bool | None = None, by_work: bool = True) -> Claim:
     """The recipe's rows are within the closed form's, by split work or by the most splits."""
-    bounds = replace(symbols(AccumulatorsInput, "bound"), fast_decode=boolean(kind.fast))
+    bounds = replace(symbols(AccumulatorsInput, "most"), fast_decode=boolean(kind.fast))
     if window is False:
         bounds = replace(bounds, local_window_size=integer(-1))
-    free, length = symbols(Problem), symbol_int("total_sequence_length", INT64)
+    free, length = symbols(Problem), symbol_int("kv_length", INT64)
     problem = replace(
         free,
         num_heads=bounds.num_heads,

@@ -28,6 +28,7 @@ from routeproof.spec.terms import (
 from routeproof.spec.text import shortened
 
 from .abstraction import abstract, box_of
+from .announcing import stage
 from .calculus import Calculus, compares_sizes
 from .counterexample import Counterexample, Replayer, rest_value
 from .enumeration import Box, enumerate_states, finite_box
@@ -56,7 +57,8 @@ class Decision:
     """What was found, by which engine, on what evidence.
 
     `enforced` says of the claim's envelope whether the runtime enforces every bound (None: there is
-    no envelope); `malformed` that there was nothing to decide: the statement is not one.
+    no envelope); `malformed` that there was nothing to decide: the statement is not one; `cached`
+    that an earlier run decided it. `kind` is that of the statement, if there is one.
     """
 
     verdict: Verdict
@@ -70,6 +72,8 @@ class Decision:
     evidence: Mapping[str, object] = field(default_factory=dict)
     enforced: bool | None = None
     malformed: bool = False
+    cached: bool = False
+    kind: Literal["claim", "rows", "reach", ""] = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +160,7 @@ class _Claim:
         """The claim as proved by the monotone calculus; what it leaves is left to the solver."""
         if self._claim.solver_only or not compares_sizes(self._conditions, (self._goal,)):
             return None
+        stage("calculus")
         goals = tuple(self._claim.goals.values())
         calculus = self._calculus = Calculus(self._conditions, goals)
         if not calculus.witnesses.states or calculus.facts.contradictory:
@@ -200,6 +205,7 @@ class _Claim:
 
     def _exhausted(self, box: Box) -> Decision:
         """The verdict by trying every state of the box."""
+        stage("enumeration")
         limits = self._options.limits
         found = enumerate_states(self._claim, box, limits.seconds)
         if found is None:
@@ -241,6 +247,7 @@ class _Claim:
         """A state that breaks the goal: the goal as a whole if that is easy, else part by part."""
         *known, goal = _normal((*self._conditions, self._goal))
         parts, limits = split(goal), self._options.limits
+        stage("smt")
         if not parts[1:] or self._options.engine == "sampling":
             return self._search((*known, ~goal), self._replayer.fails, witness)
         quick = replace(limits, resources=min(limits.resources, _QUICK_RESOURCES))
@@ -314,6 +321,7 @@ class _Claim:
         engine, limits = self._options.engine, self._options.limits
         if engine == "sampling":
             return self._sampled(accept, (start or {},), batches=5) or _NOTHING
+        stage("smt")
         goal = _prepared(conditions)
         found = self._ask_abstract(goal, limits)
         if found.state == "none" or self._accepted(found, accept):
@@ -325,6 +333,7 @@ class _Claim:
         if isinstance(self._finite, Box):
             return replace(found, state="unknown", reason="left to enumeration")
         if found.stands_for and found.state != "unknown" and _is_small(goal):
+            stage("smt, searches unrolled")
             found = self._ask_exact(goal, limits)
             if found.state == "none" or self._accepted(found, accept):
                 return found
@@ -349,6 +358,7 @@ class _Claim:
         """A state found by sampling around the given ones, if any."""
         if not self._replayer.symbols:
             return _Outcome({}, "sampling") if accept({}) else None
+        stage("sampling")
         for origin in origins:
             start = self._replayer.completed(origin)
             state = self._samplers[accept].find(accept, start, batches, self._options.seed)
@@ -383,6 +393,7 @@ class _Claim:
         return outcome
 
     def _minimised(self, state: State) -> Counterexample:
+        stage("minimising")
         rests = {one.name: rest_value(one, self._box) for one in self._replayer.symbols}
         minimiser = Minimiser(
             self._replayer.fails, self._replayer.symbols, self._constants, rests, self._probe

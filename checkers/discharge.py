@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
-from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Verdict
+from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Statement, Verdict
 
 from .decide import Decision, decide_claim
 from .reach import decide_reach
@@ -14,7 +14,19 @@ from .registry import build, shown_path
 from .rows import replay_rows
 from .solver import Options
 
-__all__ = ["Result", "discharge", "result_of"]
+__all__ = ["Acceptance", "Result", "decide", "discharge", "result_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """That somebody accepts a verdict although it is not the expected one, why and how long.
+
+    `expires` is the last day, as YYYY-MM-DD; `expired` whether that day is over.
+    """
+
+    reason: str
+    expires: str
+    expired: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +41,7 @@ class Result:
     expected: Verdict
     decision: Decision
     seconds: float
+    acceptance: Acceptance | None = None
 
     @property
     def as_expected(self) -> bool:
@@ -40,18 +53,32 @@ class Result:
         """Whether the verdict contradicts the expectation (unknown does not, yet never passes)."""
         return not self.as_expected and self.decision.verdict is not Verdict.UNKNOWN
 
+    @property
+    def is_accepted(self) -> bool:
+        """Whether it surprises and somebody accepts that, today."""
+        return self.surprises and self.acceptance is not None and not self.acceptance.expired
+
+    @property
+    def fails(self) -> bool:
+        """Whether the run cannot pass because of it."""
+        return not (self.as_expected or self.is_accepted)
+
 
 def discharge(obligation: Obligation, options: Options) -> Decision:
     """Decide the obligation now, in this process."""
-    statement = build(obligation)
+    return decide(build(obligation), options)
+
+
+def decide(statement: Statement, options: Options) -> Decision:
+    """Hand the statement to the engine of its kind."""
     try:
         match statement:
             case Claim():
-                return decide_claim(statement, options)
+                return replace(decide_claim(statement, options), kind="claim")
             case Rows():
-                return replay_rows(statement)
+                return replace(replay_rows(statement), kind="rows")
             case Reach():
-                return decide_reach(statement, options)
+                return replace(decide_reach(statement, options), kind="reach")
     except RecursionError:
         return Decision(Verdict.UNKNOWN, "none", "the terms are nested too deeply")
     assert_never(statement)

@@ -1,7 +1,8 @@
 """A pool of warm worker processes, each of which decides one obligation at a time.
 
 A worker that overruns its wall clock or its memory is killed and replaced; the obligation it was
-on becomes `unknown`. Workers load the obligations themselves: only ids and results travel.
+on becomes `unknown`. Workers load the obligations themselves: only ids, results and announcements
+travel.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
@@ -25,17 +26,42 @@ from pathlib import Path
 from routeproof.spec.errors import InternalError, ModelError, RouteproofError
 from routeproof.spec.obligation import Obligation, Verdict
 
+from .announcing import Announcement, listening
+from .caching.verdicts import Cache, cached_decision
 from .decide import Decision
 from .discharge import Result, discharge, result_of
 from .process import prepare
 from .registry import load_obligations
 from .solver import Options
 
-__all__ = ["run"]
+__all__ = ["Work", "run"]
 
 _GRACE_SECONDS = 5.0
+_SPARE_MEGABYTES = 1024  # beside the solver's: interpreter, terms, columns of an enumeration
 _LOADING_SECONDS = 60.0  # for the interpreter and all obligations, on a busy machine
 _CONTEXT = multiprocessing.get_context("spawn")
+
+
+Watch = Callable[[str, Announcement], None]
+
+
+def _unwatched(_: str, said: Announcement) -> None:
+    if said.kind == "warning":
+        print(f"routeproof: {said.text}", file=sys.stderr)  # noqa: T201 - as without workers
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """How to decide: files of the user's own, options, where verdicts are kept, until when.
+
+    `until` is a time of the monotonic clock, in seconds; `watch` hears what is said of an id.
+    """
+
+    files: Sequence[Path]
+    options: Options
+    cache: Cache | None = None
+    until: float | None = None
+    watch: Watch = _unwatched
 
 
 @dataclass(slots=True)
@@ -57,6 +83,16 @@ class _Worker:
         allowed = seconds if self.has_loaded else seconds + _LOADING_SECONDS
         return time.monotonic() - self.since > allowed
 
+    def megabytes(self) -> int:
+        """The memory that the process has in use (MiB)."""
+        import psutil
+
+        try:
+            used: int = psutil.Process(self.process.pid).memory_info().rss
+        except psutil.Error:  # it has just ended, which is found when it should answer
+            return 0
+        return used >> 20
+
     def give_up(self, reason: str) -> Decision:
         self.end()
         return Decision(Verdict.UNKNOWN, "none", reason)
@@ -67,65 +103,84 @@ class _Worker:
         self.pipe.close()
 
 
-def run(
-    obligations: Sequence[Obligation], files: Sequence[Path], options: Options, jobs: int
-) -> Generator[Result]:
+def run(obligations: Sequence[Obligation], work: Work, jobs: int) -> Generator[Result]:
     """Results as they come, in no particular order; closing the iterator ends every worker."""
     waiting = deque(obligations)
     workers: list[_Worker] = []
     try:
         while waiting or any(worker.busy for worker in workers):
+            if work.until is not None and time.monotonic() >= work.until:
+                yield from _given_up(workers, waiting)
+                return
             while waiting and len(workers) < min(jobs, len(obligations)):
-                workers.append(_start(files, options))
+                workers.append(_start(work))
             for worker in workers:
                 if worker.busy is None and waiting:
-                    worker.give(waiting.popleft())
-            yield from _collect(workers, options)
+                    worker.give(waiting[0])
+                    work.watch(waiting.popleft().id, Announcement("stage", "starting"))
+            yield from _collect(workers, work)
     finally:
         for worker in workers:
             worker.end()
 
 
-def _collect(workers: list[_Worker], options: Options) -> Iterator[Result]:
+def _given_up(workers: Sequence[_Worker], waiting: Sequence[Obligation]) -> Iterator[Result]:
+    """What is not decided when the time for all is up."""
+    late = Decision(Verdict.UNKNOWN, "none", "not decided in the time for the run (--max-seconds)")
+    for worker in workers:
+        if worker.busy:
+            yield result_of(worker.busy, late, worker.since)
+    for obligation in waiting:
+        yield result_of(obligation, late, time.monotonic())
+
+
+def _collect(workers: list[_Worker], work: Work) -> Iterator[Result]:
     """Wait a moment, hand over what is finished, and part with workers that have ended."""
     ready = wait([worker.pipe for worker in workers if worker.busy], timeout=0.1)
     for worker in list(workers):
         if worker.busy is None:
             continue
-        decision = _answer(worker) if worker.pipe in ready else _patience(worker, options)
-        if decision is None:
+        said = _answer(worker) if worker.pipe in ready else None
+        if isinstance(said, Announcement):
+            work.watch(worker.busy.id, said)
+        found = said if isinstance(said, Decision) else _patience(worker, work.options)
+        if found is None:
             continue
         obligation, worker.busy = worker.busy, None
         if worker.pipe.closed:
             workers.remove(worker)
-        yield result_of(obligation, decision, worker.since)
+        yield result_of(obligation, found, worker.since)
 
 
-def _answer(worker: _Worker) -> Decision | None:
-    """What a worker says: that it has loaded, or its decision, or the error it met."""
+def _answer(worker: _Worker) -> Decision | Announcement | None:
+    """What a worker says: that it has loaded, what it is at, its decision, or the error it met."""
     try:
         message = worker.pipe.recv()
     except (EOFError, OSError):
         return worker.give_up("the worker process died (out of memory?)")
     if isinstance(message, BaseException):
         raise message
-    if isinstance(message, Decision):
+    if isinstance(message, Decision | Announcement):
         return message
     worker.has_loaded, worker.since = True, time.monotonic()
     return None
 
 
 def _patience(worker: _Worker, options: Options) -> Decision | None:
-    """The solver's own limits come first; this one ends what ignores them."""
+    """The solver's own limits come first; these end what ignores them."""
     seconds = options.limits.seconds + _GRACE_SECONDS
     if worker.overran(seconds):
         return worker.give_up(f"stopped after {seconds:.0f} s of wall clock")
+    megabytes = options.limits.megabytes + _SPARE_MEGABYTES
+    if worker.megabytes() > megabytes:
+        return worker.give_up(f"stopped at {megabytes:,} MiB of memory (--memory)")
     return None
 
 
-def _start(files: Sequence[Path], options: Options) -> _Worker:
+def _start(work: Work) -> _Worker:
     here, there = _CONTEXT.Pipe()
-    process = _CONTEXT.Process(target=_work, args=(there, files, options), daemon=True)
+    given = (there, work.files, work.options, work.cache)
+    process = _CONTEXT.Process(target=_work, args=given, daemon=True)
     with _interrupts_held_back():
         process.start()
     there.close()
@@ -146,7 +201,7 @@ def _interrupts_held_back() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(pipe: Connection, files: Sequence[Path], options: Options) -> None:
+def _work(pipe: Connection, files: Sequence[Path], options: Options, cache: Cache | None) -> None:
     """The worker's life: an id in, a decision (or the error) out, until the pipe closes."""
     sys.stdout = sys.stderr  # standard output is the parent's report
     prepare()
@@ -159,7 +214,14 @@ def _work(pipe: Connection, files: Sequence[Path], options: Options) -> None:
         except EOFError:
             return
         try:
-            pipe.send(discharge(_known(known, name), options))
+            with listening(pipe.send):
+                obligation = _known(known, name)
+                found = (
+                    cached_decision(obligation, options, cache)
+                    if cache
+                    else discharge(obligation, options)
+                )
+            pipe.send(found)
         except RouteproofError as error:
             pipe.send(Decision(Verdict.UNKNOWN, "none", str(error), malformed=True))
         except MemoryError:

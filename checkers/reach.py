@@ -38,6 +38,7 @@ from routeproof.spec.text import render
 from routeproof.spec.wire import write_term
 
 from .abstraction import box_of
+from .announcing import stage
 from .decide import Decision, axes_of, decide_claim
 from .sampling import constants_of
 from .solver import Facts, Limits, Options, SignedFact, UndecidedError, solver_version
@@ -258,6 +259,7 @@ def prove_table(
     """
     seen: list[State] = []
     while True:
+        stage("table")
         table = decision_table(ladder, outcome, options.limits, seen)
         decision = decide_claim(_equivalence(ladder, outcome, table, seen), options)
         if decision.counterexample is None or len(seen) == _MOST_RUNS:

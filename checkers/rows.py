@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from routeproof.spec.interpret import Value
 from routeproof.spec.obligation import Rows, Verdict
 
+from .announcing import stage
 from .counterexample import Counterexample
 from .decide import Decision
 from .evaluator import exactly, recorded
@@ -17,6 +18,7 @@ __all__ = ["replay_rows"]
 
 def replay_rows(rows: Rows) -> Decision:
     """`replayed` when every recorded row is reproduced; otherwise the first that differs."""
+    stage("replay")
     total = matched = 0
     first: Counterexample | None = None
     for row in recorded(rows):

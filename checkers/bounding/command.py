@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import click
 
-from routeproof.checkers.checking import with_progress
 from routeproof.checkers.evaluator import Evaluator
+from routeproof.checkers.progress import with_progress
 from routeproof.checkers.registry import load_function, load_presets, load_question
 from routeproof.checkers.report import table_output
 

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
-from routeproof.checkers.checking import with_progress
 from routeproof.checkers.counterexample import Counterexample
 from routeproof.checkers.discharge import Result
-from routeproof.checkers.pool import run
+from routeproof.checkers.pool import Work, run
+from routeproof.checkers.progress import with_progress
 from routeproof.checkers.registry import load_obligations, pick
 from routeproof.checkers.solver import Limits, Options
 from routeproof.spec.errors import InputError, refuse
@@ -90,7 +90,7 @@ def compare_ladders(ladders: tuple[str, str], patterns: Sequence[str], jobs: int
     first, second = (_of_ladder(known, name) for name in ladders)
     pairs = _paired(first, second, patterns)
     chosen = [known[one] for pair in pairs if all(pair) for one in pair if one]
-    with closing(run(chosen, (), _OPTIONS, jobs)) as arriving:
+    with closing(run(chosen, Work((), _OPTIONS), jobs)) as arriving:
         found = {
             one.id: _judged(one) for one in with_progress(arriving, len(chosen), lambda one: one.id)
         }

@@ -58,11 +58,11 @@ def known(monkeypatch):
     monkeypatch.setattr(verdicts, "load_obligations", lambda: {one.id: one for one in every})
     decided = []
 
-    def run(obligations, files, options, jobs):
-        assert (files, jobs) == ((), 3)
+    def run(obligations, work, jobs):
+        assert (work.files, jobs) == ((), 3)
         for one in reversed(obligations):  # in any order
             decided.append(one.id)
-            yield result_of(one, discharge(one, options), 0.0)
+            yield result_of(one, discharge(one, work.options), 0.0)
 
     monkeypatch.setattr(verdicts, "run", run)
     return decided

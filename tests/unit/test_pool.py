@@ -3,6 +3,7 @@
 import multiprocessing
 import re
 import signal
+import time
 
 import pytest
 
@@ -35,12 +36,14 @@ FINE = [("one", "pass"), ("two", "pass"), ("three", "pass"), ("four", "pass")]
 def run(tmp_path):
     """Return a function that runs obligations, given as name and action, and gives results."""
 
-    def run(*obligations, jobs=2, options=None, prelude=""):
+    def run(*obligations, jobs=2, options=None, prelude="", seconds=None, **more):
         path = tmp_path / "own.py"
         written = (OBLIGATION.format(name=name, does=does) for name, does in obligations)
         path.write_text(HEAD + prelude + "".join(written))
         known = load_obligations([path])
-        return pool.run(list(known.values()), [path], options or Options(), jobs)
+        until = None if seconds is None else time.monotonic() + seconds
+        work = pool.Work([path], options or Options(), until=until, **more)
+        return pool.run(list(known.values()), work, jobs)
 
     yield run
     assert multiprocessing.active_children() == []
@@ -62,7 +65,7 @@ def test_every_obligation_has_one_result(run, jobs):
 @pytest.mark.usefixtures("run")
 def test_nothing_to_do_starts_nothing():
     """No obligation, no process, no result."""
-    assert list(pool.run([], [], Options(), 4)) == []
+    assert list(pool.run([], pool.Work([], Options()), 4)) == []
 
 
 def test_a_worker_that_overruns_is_killed(run, monkeypatch):
@@ -75,6 +78,45 @@ def test_a_worker_that_overruns_is_killed(run, monkeypatch):
     (hangs,) = [result for result in results if result.id == "own.hangs"]
     assert "wall clock" in hangs.decision.reason
     assert hangs.seconds >= 2.5
+
+
+def test_a_worker_that_grows_too_large_is_killed(run, monkeypatch):
+    """Whatever it is that takes the memory; the others are decided."""
+    monkeypatch.setattr(pool, "_SPARE_MEGABYTES", 0)
+    greedy = "held = [bytearray(b'x' * (1 << 20)) for _ in range(900)]; threading.Event().wait()"
+    results = list(run(("greedy", greedy), *FINE, options=Options(Limits(megabytes=400))))
+    assert verdicts(results) == {
+        **{f"own.{name}": "proved" for name, _ in FINE},
+        "own.greedy": "unknown",
+    }
+    (reason,) = [one.decision.reason for one in results if one.decision.reason]
+    assert reason == "stopped at 400 MiB of memory (--memory)"
+
+
+def test_the_time_for_the_run_ends_all_that_is_left(run):
+    """Busy or waiting; what was decided stays."""
+    hangs = ("hangs", "threading.Event().wait()")
+    results = list(run(FINE[0], hangs, FINE[1], jobs=1, seconds=3.0))
+    assert verdicts(results) == {
+        "own.one": "proved",
+        "own.hangs": "unknown",
+        "own.two": "unknown",
+    }
+    assert all("--max-seconds" in one.decision.reason for one in results[1:])
+
+
+def test_no_time_at_all_starts_nothing(run):
+    """Everything is unknown."""
+    assert set(verdicts(run(*FINE, seconds=0.0)).values()) == {"unknown"}
+
+
+def test_what_a_worker_says_is_heard(run):
+    """The stage each obligation has reached; without a listener it is not kept."""
+    heard = []
+    list(run(*FINE[:2], watch=lambda name, said: heard.append((name, said.kind, said.text))))
+    assert ("own.one", "stage", "starting") in heard
+    assert {name for name, kind, text in heard if text == "smt"} <= {"own.one", "own.two"}
+    assert {kind for _, kind, _ in heard} == {"stage"}
 
 
 def test_time_to_load_is_not_time_to_decide(run, monkeypatch):

@@ -13,10 +13,10 @@ import os
 import signal
 import sys
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
@@ -24,6 +24,9 @@ from routeproof import __version__
 from routeproof.spec.errors import RouteproofError
 
 from .process import prepare
+
+if TYPE_CHECKING:
+    from .checking import Delivery
 
 __all__ = ["main"]
 
@@ -148,6 +151,51 @@ def _split(targets: tuple[str, ...]) -> tuple[list[str], list[Path]]:
     return [one for one in targets if not one.endswith(".py")], files
 
 
+_PATH = click.Path(path_type=Path)
+_DELIVERY = (
+    click.option(
+        "--format",
+        "form",
+        type=click.Choice(["text", "json", "junit", "sarif", "github", "markdown"]),
+        default="text",
+        show_default=True,
+        help="What goes to standard output.",
+    ),
+    click.option(
+        "--output",
+        "outputs",
+        multiple=True,
+        metavar="[FORMAT=]FILE",
+        help="Also write a report; repeatable. FORMAT defaults to the file's ending.",
+    ),
+    click.option("--baseline", type=_PATH, help="Surprises that are accepted for a while."),
+)
+
+
+def _delivery(command: C) -> C:
+    """The options that say where the results of a run go."""
+    for option in reversed(_DELIVERY):
+        command = option(command)
+    return command
+
+
+def _deliver_to(
+    form: str, outputs: tuple[str, ...], baseline: Path | None, read: Sequence[Path] = ()
+) -> Delivery:
+    from .baseline import read_baseline
+    from .checking import Delivery, destinations
+
+    found = destinations(outputs, [*read, *([baseline] if baseline else [])])
+    return Delivery(form, found, read_baseline(baseline) if baseline else {})
+
+
+_CACHE_DIR = click.option(
+    "--cache-dir",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder of verdicts [default: ROUTEPROOF_CACHE_DIR, or the platform's].",
+)
+
+
 @commands.command()
 @click.argument("targets", nargs=-1, metavar="[ID | GLOB | FILE.py]...")
 @click.option(
@@ -187,24 +235,19 @@ def _split(targets: tuple[str, ...]) -> tuple[list[str], list[Path]]:
 )
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes [default: cores].")
 @click.option(
-    "--format",
-    "form",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="What goes to standard output.",
+    "--max-seconds", type=_Seconds(), help="Seconds for the run; what is left then is unknown."
 )
-@click.option(
-    "--output",
-    "outputs",
-    multiple=True,
-    metavar="[FORMAT=]FILE",
-    help="Also write a report; repeatable. FORMAT defaults to the file's ending.",
-)
+@click.option("--no-cache", is_flag=True, help="Decide all anew and keep nothing.")
+@click.option("--cache-verify", is_flag=True, help="Decide all anew and compare with what is kept.")
+@_CACHE_DIR
+@click.option("--shard", metavar="I/N", help="Decide part I of N only; merge puts them together.")
+@_delivery
 def check(
     targets: tuple[str, ...],
+    shard: str | None,
     form: str,
     outputs: tuple[str, ...],
+    baseline: Path | None,
     jobs: int | None,
     engine: str,
     second_solver: bool,
@@ -212,6 +255,10 @@ def check(
     rlimit: int,
     memory: int,
     seed: int,
+    max_seconds: float | None,
+    no_cache: bool,
+    cache_verify: bool,
+    cache_dir: Path | None,
 ) -> int:
     """Decide obligations and compare each verdict with the expected one.
 
@@ -219,14 +266,130 @@ def check(
     routeproof check
     routeproof check 'ort.gqa.layout.*' --timeout 5
     routeproof check --format json --output text=report.txt
+    routeproof check --shard 1/4 --output part1.json
     """  # noqa: D301 - click reads the control character
-    from .checking import Request, destinations, run_check
+    from .caching.place import cache_place
+    from .checking import run_check
+    from .running import Request
+    from .sharding import parse_shard
     from .solver import Limits, Options
 
+    if no_cache and (cache_verify or cache_dir):
+        raise click.UsageError("--no-cache leaves nothing for another option of the cache")
+    part = None if shard is None else parse_shard(shard)
+    delivery = _deliver_to(form, outputs, baseline)
     patterns, files = _split(targets)
-    options = Options(Limits(rlimit, timeout, memory), seed, engine, second_solver)  # type: ignore[arg-type]
-    request = Request(patterns, files, options, jobs or os.cpu_count() or 1)
-    return run_check(request, form, destinations(outputs))
+    request = Request(
+        patterns,
+        files,
+        Options(Limits(rlimit, timeout, memory), seed, engine, second_solver),  # type: ignore[arg-type]
+        jobs or os.cpu_count() or 1,
+        cache=None if no_cache else cache_dir or cache_place(),
+        mode="verify" if cache_verify else "use",
+        seconds=max_seconds,
+    )
+    return run_check(request, delivery, part)
+
+
+@commands.command()
+@click.argument("reports", nargs=-1, required=True, type=_PATH, metavar="REPORT.json...")
+@_delivery
+def merge(
+    reports: tuple[Path, ...], form: str, outputs: tuple[str, ...], baseline: Path | None
+) -> int:
+    """Put the reports of check --shard together, as one run would have written them.
+
+    \b
+    routeproof merge part*.json --output junit=report.xml
+    """  # noqa: D301 - click reads the control character
+    from .checking import run_merge
+
+    return run_merge(reports, _deliver_to(form, outputs, baseline, reports))
+
+
+@commands.command("baseline")
+@click.argument("report", type=_PATH, metavar="REPORT.json")
+@click.option("--reason", required=True, help="Why the surprises are accepted.")
+@click.option("--expires", required=True, metavar="YYYY-MM-DD", help="The last day of it.")
+@click.option(
+    "--file",
+    type=_PATH,
+    default=Path("routeproof-baseline.json"),
+    show_default=True,
+    help="Baseline to make or to extend.",
+)
+def baseline_command(report: Path, reason: str, expires: str, file: Path) -> None:
+    """Accept the surprises of a report for a while: check --baseline FILE then passes.
+
+    \b
+    routeproof check --output report.json
+    routeproof baseline report.json --reason "known, see issue 12" --expires 2027-03-31
+    """  # noqa: D301 - click reads the control character
+    from .baseline import run_baseline
+
+    click.echo(run_baseline(report, reason, expires, file))
+
+
+@commands.group()
+def cache() -> None:
+    """Look at the verdicts that check keeps, or remove some.
+
+    \b
+    routeproof cache info
+    routeproof cache list 'ort.gqa.reach.*'
+    routeproof cache prune --older-than 30
+    """  # noqa: D301 - click reads the control character
+
+
+_FORM = click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+
+
+@cache.command("info")
+@_CACHE_DIR
+@_FORM
+def cache_info(cache_dir: Path | None, form: str) -> None:
+    """Say where the cache is, and how much it holds."""
+    from .caching.command import info
+
+    info(cache_dir, form)
+
+
+@cache.command("list")
+@click.argument("patterns", nargs=-1, metavar="[ID | GLOB]...")
+@_CACHE_DIR
+@_FORM
+def cache_list(patterns: tuple[str, ...], cache_dir: Path | None, form: str) -> None:
+    """List what is kept: verdict, obligation, days since it was used, file."""
+    from .caching.command import list_entries
+
+    list_entries(patterns, cache_dir, form)
+
+
+@cache.command("prune")
+@click.option(
+    "--older-than",
+    "days",
+    type=click.FloatRange(min=0, max=36_500),
+    default=30.0,
+    show_default=True,
+    help="Days without use after which an entry goes.",
+)
+@click.option("--all", "everything", is_flag=True, help="Remove every entry.")
+@_CACHE_DIR
+def cache_prune(days: float, everything: bool, cache_dir: Path | None) -> None:
+    """Remove entries that are damaged or were not used for long."""
+    from .caching.command import prune
+
+    prune(cache_dir, 0.0 if everything else days)
+
+
+@commands.command()
+@_FORM
+def doctor(form: str) -> int:
+    """Say which parts work here: solvers, optional parts, cache, terminal, GPU."""
+    from .doctor import run_doctor
+
+    return run_doctor(form)
 
 
 @commands.command("list")

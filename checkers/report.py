@@ -5,16 +5,18 @@ Text in a pipe carries no times and no colour, so that equal runs give equal byt
 
 from __future__ import annotations
 
+import io
 import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 
+from routeproof import __version__
 from routeproof.spec.interpret import Value
 from routeproof.spec.obligation import Verdict
 
@@ -24,15 +26,35 @@ from .discharge import Result
 __all__ = [
     "SCHEMA_VERSION",
     "Output",
+    "Shard",
     "exit_status",
+    "line",
     "print_counterexample",
     "print_result",
     "print_summary",
+    "summary",
     "table_output",
     "to_json",
+    "told",
+    "visible",
 ]
 
 SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """Part `index` of `count` of a run of `total` obligations.
+
+    `selection` is a digest of their ids, `run` one of all else that parts of one run share: how was
+    decided, and what is accepted.
+    """
+
+    index: int
+    count: int
+    total: int
+    selection: str
+    run: str
 
 
 class Output(Console):
@@ -61,26 +83,30 @@ def exit_status(results: Sequence[Result]) -> int:
     """2: a malformed statement; 1: a surprise; 3: something unknown; 0: all as expected."""
     if any(result.decision.malformed for result in results):
         return 2
-    if any(result.surprises for result in results):
+    if any(result.surprises and result.fails for result in results):
         return 1
-    return 0 if all(result.as_expected for result in results) else 3
+    return 3 if any(result.fails for result in results) else 0
 
 
-def to_json(results: Sequence[Result]) -> dict[str, Any]:
+def to_json(results: Sequence[Result], shard: Shard | None = None) -> dict[str, Any]:
     """The run as one JSON object; integers are exact, NaN and infinities are strings."""
     return {
         "schema_version": SCHEMA_VERSION,
+        "routeproof": __version__,
+        "shard": asdict(shard) if shard else None,
         "obligations": [_obligation(result) for result in results],
-        "summary": _summary(results),
+        "summary": summary(results),
     }
 
 
-def _summary(results: Sequence[Result]) -> dict[str, Any]:
+def summary(results: Sequence[Result]) -> dict[str, Any]:
+    """Counts, and the exit status."""
     verdicts = Counter(str(result.decision.verdict) for result in results)
     return {
         "total": len(results),
         "as_expected": sum(result.as_expected for result in results),
-        "surprises": sum(result.surprises for result in results),
+        "surprises": sum(result.surprises and result.fails for result in results),
+        "accepted": sum(result.is_accepted for result in results),
         "unknown": verdicts[Verdict.UNKNOWN],
         "malformed": sum(result.decision.malformed for result in results),
         "verdicts": {str(verdict): verdicts[verdict] for verdict in Verdict},
@@ -99,13 +125,16 @@ def _obligation(result: Result) -> dict[str, Any]:
         "expected": str(result.expected),
         "verdict": str(decision.verdict),
         "as_expected": result.as_expected,
+        "acceptance": asdict(result.acceptance) if result.acceptance else None,
+        "kind": decision.kind or None,
+        "malformed": decision.malformed,
         "reason": decision.reason,
         "assurance": {
             "engine": decision.engine,
             "derivation_checked": False,
             "second_solver": decision.second_solver,
             "exhaustive": _exhaustive(decision.evidence.get("enumeration")),
-            "cached": False,
+            "cached": decision.cached,
             "envelope": _ENVELOPE[decision.enforced],
         },
         "engine": decision.engine,
@@ -122,7 +151,7 @@ def _exhaustive(enumeration: object) -> dict[str, Any] | None:
     """How many states were tried, and up to where those symbols that settle."""
     if not isinstance(enumeration, dict):
         return None
-    return {name: enumeration[name] for name in ("states", "admitted", "settles")}
+    return {name: enumeration.get(name) for name in ("states", "admitted", "settles")}
 
 
 def counterexample_json(name: str, found: Counterexample | None) -> dict[str, Any] | None:
@@ -144,32 +173,68 @@ def plain(data: Any) -> Any:  # noqa: ANN401 - JSON
     return data
 
 
+def visible(text: str) -> str:
+    """The text without what XML and terminals forbid; lines and tabs stay."""
+    return "".join(
+        one if one in "\n\t" or _is_shown(one) else "\N{REPLACEMENT CHARACTER}" for one in text
+    )
+
+
+def line(text: str) -> str:
+    """The text on one line: a second one could begin with what a CI system takes for a command."""
+    return visible(text).replace("\n", "\N{REPLACEMENT CHARACTER}")
+
+
+def _is_shown(character: str) -> bool:
+    code = ord(character)
+    controls = code < 0x20 or 0x7F <= code <= 0x9F
+    return not (controls or 0xD800 <= code <= 0xDFFF or code in (0xFFFE, 0xFFFF))
+
+
 def print_result(console: Console, result: Result) -> None:
     """One line; a surprise or an unknown also says what was expected, why, and at which state."""
     verdict = result.decision.verdict
     good = result.as_expected
     mark, colour = ("✓", _COLOURS[verdict]) if good else ("✗", "red")
+    if result.is_accepted:
+        mark, colour = "~", "yellow"
     if verdict is Verdict.UNKNOWN:
         mark, colour = "?", "yellow"
     if result.decision.malformed:
         console.print(f"[red]! malformed[/] {escape(result.id)}", soft_wrap=True)
-        console.print(f"    {escape(result.decision.reason)}", soft_wrap=True)
+        console.print(f"    {escape(line(result.decision.reason))}", soft_wrap=True)
         return
-    head = f"[{colour}]{mark} {verdict:9}[/] {escape(result.id)} [dim]{escape(result.title)}[/dim]"
-    time = f"{result.decision.engine} {result.seconds:.2f}s" if console.is_terminal else ""
+    title = escape(line(result.title))
+    head = f"[{colour}]{mark} {verdict:9}[/] {escape(result.id)} [dim]{title}[/dim]"
+    took = "cached" if result.decision.cached else f"{result.seconds:.2f}s"
+    time = f"{result.decision.engine} {took}" if console.is_terminal else ""
     console.print(f"{head} [dim]{time}[/dim]" if time else head, soft_wrap=True)
     found = result.decision.counterexample
     if good:
         said = f"at {_at(found)}" if found else _scope(result)
         if said:
-            console.print(f"            [dim]{escape(said)}[/dim]", soft_wrap=True)
+            console.print(f"            [dim]{escape(line(said))}[/dim]", soft_wrap=True)
         return
     reason = f": {result.decision.reason}" if result.decision.reason else ""
-    console.print(f"    expected {result.expected}{escape(reason)}", soft_wrap=True)
-    console.print(f"    {escape(result.source)} @ {escape(result.revision)}", soft_wrap=True)
-    console.print(f"    {escape(result.location)}", soft_wrap=True)
+    below = [
+        f"expected {result.expected}{reason}",
+        f"{result.source} @ {result.revision}",
+        result.location,
+    ]
+    if given := result.acceptance:
+        told = "accepted until" if result.is_accepted else "no longer accepted, which ended on"
+        below.append(f"{told} {given.expires}: {given.reason}")
+    for one in below:
+        console.print(f"    {escape(line(one))}", soft_wrap=True)
     if found:
         print_counterexample(console, found)
+
+
+def told(result: Result) -> str:
+    """What is printed of the result in a pipe, as lines."""
+    text = io.StringIO()
+    print_result(Output(file=text, force_terminal=False, soft_wrap=True, emoji=False), result)
+    return text.getvalue().rstrip("\n")
 
 
 def _scope(result: Result) -> str:
@@ -223,8 +288,8 @@ def print_counterexample(console: Console, found: Counterexample, *, full: bool 
     for label, part in parts:
         for name, value in part.items():
             head = label if name == next(iter(part)) or part is broken else ""
-            line = f"      {head:6}  {name:{width}}  {show(value)}".rstrip()
-            console.print(line, markup=False, highlight=False, soft_wrap=True)
+            row = f"      {head:6}  {name:{width}}  {show(value)}".rstrip()
+            console.print(line(row), markup=False, highlight=False, soft_wrap=True)
     hidden = len(found.state) - len(inputs)
     if hidden:
         console.print(
@@ -232,23 +297,25 @@ def print_counterexample(console: Console, found: Counterexample, *, full: bool 
             " the low end; explain shows all[/dim]"
         )
     if found.movable:
-        names = escape(", ".join(found.movable))
+        names = escape(line(", ".join(found.movable)))
         console.print(f"      [dim]not shown to be minimal in: {names}[/dim]")
 
 
 def print_summary(console: Console, results: Sequence[Result], seconds: float | None) -> None:
     """Totals by verdict, and whether the run is as expected."""
-    summary = _summary(results)
-    verdicts = ", ".join(f"{n} {name}" for name, n in summary["verdicts"].items() if n)
+    counts = summary(results)
+    verdicts = ", ".join(f"{n} {name}" for name, n in counts["verdicts"].items() if n)
     took = f" in {seconds:.1f}s" if seconds is not None else ""
-    console.print(f"\n{_count(summary['total'], 'obligation')}{took}: {verdicts or 'none'}")
+    console.print(f"\n{_count(counts['total'], 'obligation')}{took}: {verdicts or 'none'}")
+    or_accepted = " or accepted" if counts["accepted"] else ""
     text = {
-        0: "[green]every verdict is as expected[/green]",
-        1: f"[red]{summary['surprises']} not as expected[/red]",
-        2: f"[red]{summary['malformed']} malformed[/red], the rest was decided",
-        3: f"[yellow]{summary['unknown']} unknown[/yellow], nothing else surprising",
+        0: f"[green]every verdict is as expected{or_accepted}[/green]",
+        1: f"[red]{counts['surprises']} not as expected[/red]",
+        2: f"[red]{counts['malformed']} malformed[/red], the rest was decided",
+        3: f"[yellow]{counts['unknown']} unknown[/yellow], nothing else surprising",
     }[exit_status(results)]
-    console.print(text)
+    accepted = f", {counts['accepted']} accepted" if counts["accepted"] else ""
+    console.print(f"{text}{accepted}")
 
 
 def dump(document: Mapping[str, Any]) -> str:

@@ -71,7 +71,7 @@ def test_json_has_the_documented_keys():
     assert set(one) == {
         *("id", "title", "source", "revision", "location", "expected", "verdict", "as_expected"),
         *("reason", "assurance", "engine", "seconds", "axes", "assumptions", "conditional_on"),
-        *("counterexample", "evidence"),
+        *("counterexample", "evidence", "acceptance", "kind", "malformed"),
     }
     assert set(one["assurance"]) == {
         *("engine", "derivation_checked", "second_solver", "exhaustive", "cached", "envelope"),
@@ -83,6 +83,7 @@ def test_json_has_the_documented_keys():
         "total": 1,
         "as_expected": 0,
         "surprises": 1,
+        "accepted": 0,
         "unknown": 0,
         "malformed": 0,
         "verdicts": {**dict.fromkeys(map(str, Verdict), 0), "refuted": 1},

@@ -22,13 +22,24 @@ from routeproof.spec.errors import InputError, ModelError, RouteproofError, Unkn
 from routeproof.spec.function import Function
 from routeproof.spec.ladder import Ladder
 from routeproof.spec.objective import Question
-from routeproof.spec.obligation import Claim, Obligation, Reach, Rows, Statement, declaring
+from routeproof.spec.obligation import (
+    Claim,
+    Obligation,
+    Reach,
+    Rows,
+    Statement,
+    declaring,
+    parameters_left,
+)
 from routeproof.spec.text import closest
+
+from .siblings import siblings_importable
 
 __all__ = [
     "build",
     "function_names",
     "line_of",
+    "load_file",
     "load_function",
     "load_ladders",
     "load_obligations",
@@ -139,7 +150,14 @@ def _obligations(module: ModuleType) -> Iterator[Obligation]:
 
 
 def _declared_in(path: Path) -> list[Obligation]:
-    """What the user's file declares; whatever it raises is reported with its line."""
+    """What the user's file declares."""
+    with declaring() as declared:
+        module = load_file(path)
+    return list(dict.fromkeys([*declared, *_obligations(module)]))
+
+
+def load_file(path: Path) -> ModuleType:
+    """The user's file, executed; whatever it raises is reported with its line."""
     if not path.is_file():
         raise InputError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
     name = f"_routeproof_{path.stem}_{abs(hash(path.resolve()))}"
@@ -148,18 +166,18 @@ def _declared_in(path: Path) -> list[Obligation]:
         raise InputError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    try:
-        # Standard output is the report's.
-        with redirect_stdout(sys.stderr), declaring() as declared:
-            spec.loader.exec_module(module)
-    except RouteproofError as error:
-        raise type(error)(f"{line_of(error, path)}: {error.args[0]}") from error
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        where = line_of(error, path)
-        raise InputError(f"{where}: {type(error).__name__}: {error}") from error
-    return list(dict.fromkeys([*declared, *_obligations(module)]))
+    with siblings_importable(path):
+        try:
+            with redirect_stdout(sys.stderr):  # standard output is the report's
+                spec.loader.exec_module(module)
+        except RouteproofError as error:
+            raise type(error)(f"{line_of(error, path)}: {error.args[0]}") from error
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            where = line_of(error, path)
+            raise InputError(f"{where}: {type(error).__name__}: {error}") from error
+    return module
 
 
 def line_of(error: BaseException, path: Path) -> str:
@@ -175,6 +193,11 @@ def line_of(error: BaseException, path: Path) -> str:
 def build(obligation: Obligation) -> Statement:
     """The obligation's statement; whatever is wrong with it is a `ModelError` with its line."""
     path, _, line = obligation.location.rpartition(":")
+    if left := parameters_left(obligation.statement):
+        raise ModelError(
+            f"{shown_path(f'{path}:{line}')}: {obligation.id} needs {', '.join(left)}:"
+            " run pytest, which fills it in, or list the values with each="
+        )
     try:
         statement: object = obligation.statement()
     except RouteproofError as error:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -28,6 +29,7 @@ __all__ = [
     "SignedFact",
     "UndecidedError",
     "ask",
+    "memory_limit_kept",
     "second_opinion",
     "solver_version",
 ]
@@ -88,6 +90,18 @@ def ask(text: str, symbols: Sequence[Term], limits: Limits, seed: int = 0) -> An
     spent = _spent(solver)
     said = _explained(reason, spent, limits) if reason else ""
     return Answer(_STATUS.get(status, "unknown"), model, spent, said)
+
+
+@contextmanager
+def memory_limit_kept() -> Iterator[None]:
+    """Give the limit back that z3 had: it has one for all that use it in this process."""
+    import z3
+
+    before = z3.get_param("memory_max_size")
+    try:
+        yield
+    finally:
+        z3.set_param("memory_max_size", before)
 
 
 def _explained(reason: str, spent: int, limits: Limits) -> str:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import Path
+from string import Formatter
+from typing import overload
 
 from .envelope import Envelope
 from .errors import ModelError
@@ -18,8 +22,10 @@ from .function import Source
 from .ladder import Ladder
 from .records import Record, leaves
 from .terms import Bool, Int, Term, free_symbols
+from .text import closest
 
 __all__ = [
+    "DECLARED",
     "Claim",
     "Obligation",
     "Reach",
@@ -28,8 +34,10 @@ __all__ = [
     "Verdict",
     "declaring",
     "obligation",
+    "parameters_left",
 ]
 
+DECLARED = "__obligations__"  # of a module: those that its body declared, in order
 _ID = re.compile(r"[a-z0-9_-]+(\.[a-z0-9_-]+)+")
 
 
@@ -47,7 +55,7 @@ class Verdict(StrEnum):
 def _require(holds: bool, what: str) -> None:
     """Authors write without a type checker: say what was expected where it was given."""
     if not holds:
-        raise ModelError(f"expected {what}" if what[:2] in ("a ", "an") else what)
+        raise ModelError(f"expected {what}" if what.startswith(("a ", "an ")) else what)
 
 
 def _unknown(name: object, known: list[str]) -> str:
@@ -174,13 +182,16 @@ Statement = Claim | Rows | Reach
 
 @dataclass(frozen=True, slots=True)
 class Obligation:
-    """A statement with a dotted id, where it comes from, and the verdict that is expected of it."""
+    """A statement with a dotted id, where it comes from, and the verdict that is expected of it.
+
+    A statement may have parameters that a test runner fills in; only without any left it is built.
+    """
 
     id: str
     title: str
     source: Source
     expected: Verdict
-    statement: Callable[[], Statement]
+    statement: Callable[..., Statement]
     location: str
     note: str = ""
 
@@ -211,28 +222,143 @@ def declaring() -> Iterator[list[Obligation]]:
         _declared.reset(token)
 
 
+@overload
 def obligation(
+    id: str,
+    title: str,
+    *,
+    source: Source | None = None,
+    expect: str = "proved",
+    note: str = "",
+    each: None = None,
+) -> Callable[[Callable[..., Statement]], Obligation]: ...
+
+
+@overload
+def obligation(
+    id: str,
+    title: str,
+    *,
+    source: Source | None = None,
+    expect: str = "proved",
+    note: str = "",
+    each: Mapping[str, Iterable[object]],
+) -> Callable[[Callable[..., Statement]], tuple[Obligation, ...]]: ...
+
+
+def obligation(  # noqa: PLR0913 - each one is said of a statement
     id: str,  # noqa: A002 - the word users write
     title: str,
     *,
     source: Source | None = None,
     expect: str = "proved",
     note: str = "",
-) -> Callable[[Callable[[], Statement]], Obligation]:
+    each: Mapping[str, Iterable[object]] | None = None,
+) -> Callable[[Callable[..., Statement]], Obligation | tuple[Obligation, ...]]:
     """Decorator: the function that builds the statement becomes the `Obligation`.
 
-    Without a source, it speaks of the file that it is written in.
+    Without a source, it speaks of the file that it is written in. `each` maps parameters of the
+    function to the values that they take: it becomes one obligation per combination, with the
+    values written into id and title where these name a parameter in braces.
     """
     if expect not in ("proved", "refuted", "replayed"):
         raise ModelError(f"{id}: expect={expect!r} is not proved, refuted or replayed")
 
-    def wrap(build: Callable[[], Statement]) -> Obligation:
+    def wrap(build: Callable[..., Statement]) -> Obligation | tuple[Obligation, ...]:
         code = build.__code__
         where = f"{code.co_filename}:{code.co_firstlineno}"
         said = source or Source(Path(code.co_filename).name, build.__name__, "as written")
-        made = Obligation(id, title, said, Verdict(expect), build, where, note)
-        if (declared := _declared.get()) is not None:
-            declared.append(made)
-        return made
+        variants = [(id, title, build)] if each is None else _variants(id, title, build, each)
+        made = tuple(
+            Obligation(name, text, said, Verdict(expect), statement, where, note)
+            for name, text, statement in variants
+        )
+        _declare(made)
+        return made[0] if each is None else made
 
     return wrap
+
+
+def _declare(made: tuple[Obligation, ...]) -> None:
+    """Note them where they are waited for, and in the module whose body runs.
+
+    A factory may stand in another module than the one that calls it; it is the latter's.
+    """
+    if (declared := _declared.get()) is not None:
+        declared.extend(made)
+    frame = inspect.currentframe()
+    while frame and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    if frame:
+        frame.f_globals.setdefault(DECLARED, []).extend(made)
+
+
+def parameters_left(build: Callable[..., Statement]) -> list[str]:
+    """The parameters that have to be filled in before the statement can be built."""
+    return [
+        name
+        for name, one in inspect.signature(build).parameters.items()
+        if one.default is one.empty and one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)
+    ]
+
+
+_Variant = tuple[str, str, Callable[..., Statement]]
+
+
+def _variants(
+    name: str,
+    title: str,
+    build: Callable[..., Statement],
+    each: Mapping[str, Iterable[object]],
+) -> list[_Variant]:
+    """Id, title and statement for every combination of the axes, the last one fastest."""
+    axes = _axes(name, build, each)
+    found: dict[str, _Variant] = {}
+    for values in itertools.product(*axes.values()):
+        chosen = dict(zip(axes, values, strict=True))
+        statement = functools.partial(build, **chosen)
+        vars(statement).update(vars(build))  # marks of a test runner stay with it
+        own = _written(name, name, chosen)
+        _require(own not in found, f"{name}: two combinations are called {own!r}")
+        found[own] = own, _written(title, name, chosen), statement
+    return list(found.values())
+
+
+def _axes(
+    name: str, build: Callable[..., Statement], each: Mapping[str, Iterable[object]]
+) -> dict[str, tuple[object, ...]]:
+    """The values of each axis, once it is known that every one is taken, named and not empty."""
+    _require(isinstance(each, Mapping), f"{name}: each is no mapping of parameters to values")
+    _require(bool(each), f"{name}: each names no parameter")
+    named = _fields(name)
+    taken = inspect.signature(build).parameters
+    for axis, values in each.items():
+        _require(axis in taken, f"{name}: {build.__name__}() takes no {axis!r}")
+        _require(axis in named, f"{name}: the id lacks {{{axis}}}, so that all would be called one")
+        given: object = values
+        is_list = isinstance(given, Iterable) and not isinstance(given, str)
+        _require(is_list, f"{name}: {axis}={given!r} is no list of values")
+    axes = {axis: tuple(values) for axis, values in each.items()}
+    for axis, several in axes.items():
+        _require(bool(several), f"{name}: {axis} has no values, so that nothing would be claimed")
+    return axes
+
+
+def _fields(text: str) -> set[str]:
+    """The names in braces."""
+    try:
+        return {re.split(r"[.\[]", name)[0] for _, name, _, _ in Formatter().parse(text) if name}
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{text!r}: {error}") from error
+
+
+def _written(text: str, name: str, values: Mapping[str, object]) -> str:
+    """The text with the values in place of their names."""
+    try:
+        return text.format_map(values)
+    except KeyError as error:
+        missing = str(error.args[0])
+        raise ModelError(f"{name}: no axis {missing!r}{closest(missing, values)}") from error
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        told = ", ".join(f"{axis}={value!r}" for axis, value in values.items())
+        raise ModelError(f"{name}: {text!r} cannot be written for {told}: {error}") from error

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from routeproof.proofs.calculus import LEMMAS, TWINS
+from routeproof.proofs import calculus
 from routeproof.spec.derivation import Rule
 from routeproof.spec.interpret import compile_terms
 from routeproof.spec.terms import Bool, free_symbols
@@ -30,13 +30,13 @@ def breaking(claim):
             yield values
 
 
-@pytest.mark.parametrize("lemma", LEMMAS, ids=lambda one: one.id)
+@pytest.mark.parametrize("lemma", calculus.LEMMAS, ids=lambda one: one.id)
 def test_no_small_integers_break_a_rule(lemma):
     """Signs, zero and ties included."""
     assert next(breaking(lemma.statement()), None) is None
 
 
-@pytest.mark.parametrize("twin", TWINS, ids=lambda one: one.id)
+@pytest.mark.parametrize("twin", calculus.TWINS, ids=lambda one: one.id)
 def test_small_integers_break_a_rule_without_what_it_needs(twin):
     """The condition left out is needed."""
     assert next(breaking(twin.statement()), None) is not None
@@ -44,5 +44,5 @@ def test_small_integers_break_a_rule_without_what_it_needs(twin):
 
 def test_every_rule_has_a_lemma():
     """But those that say what is a fact or evident."""
-    lemmas = {lemma.id.removeprefix("calculus.rule.").split(".")[0] for lemma in LEMMAS}
+    lemmas = {lemma.id.removeprefix("calculus.rule.").split(".")[0] for lemma in calculus.LEMMAS}
     assert lemmas == {str(rule) for rule in Rule if rule not in EVIDENT}

@@ -268,7 +268,7 @@ def test_no_engine_is_loaded_to_check_evidence():
     assert own == {
         *(
             f"checkers.{name}"
-            for name in ("certifying", "evaluator", "evidence", "registry", "values")
+            for name in ("certifying", "evaluator", "evidence", "registry", "siblings", "values")
         ),
         *(f"checkers.evidence.{name}" for name in EVIDENCE),
     }

@@ -7,7 +7,16 @@ from routeproof.spec.errors import ModelError
 from routeproof.spec.function import Source
 from routeproof.spec.interpret import evaluate
 from routeproof.spec.ladder import Rung
-from routeproof.spec.obligation import Claim, Obligation, Rows, Verdict, obligation
+from routeproof.spec.obligation import (
+    DECLARED,
+    Claim,
+    Obligation,
+    Rows,
+    Verdict,
+    declaring,
+    obligation,
+    parameters_left,
+)
 from routeproof.spec.phase import Phases
 from routeproof.spec.recipe import Checks, status_sort
 from routeproof.spec.terms import EnumSort, IntDomain, first, symbol_float, symbol_int, to_float
@@ -52,6 +61,110 @@ def test_decorator_keeps_where_it_was_written():
     assert size.expected is Verdict.PROVED
     assert size.location.startswith(__file__)
     assert isinstance(size.statement(), Claim)
+
+
+def _over(each, name="my.bound.{sms}", title="{sms} multiprocessors", **more):
+    """Return what a function of one number becomes."""
+
+    def bound(sms, more=1):
+        return Claim(X * more > sms)
+
+    return obligation(name, title, source=SOURCE, each=each, **more)(bound)
+
+
+def test_each_value_gives_an_obligation():
+    """With the value in id, title and statement; expectation, note and line are shared."""
+    made = _over({"sms": (82, 108)}, expect="refuted", note="{sms} stays as it is")
+    assert [(one.id, one.title) for one in made] == [
+        ("my.bound.82", "82 multiprocessors"),
+        ("my.bound.108", "108 multiprocessors"),
+    ]
+    assert [one.statement().goal for one in made] == [X > 82, X > 108]
+    assert {(one.expected, one.note, one.location) for one in made} == {
+        (Verdict.REFUTED, "{sms} stays as it is", made[0].location)
+    }
+
+
+def test_each_combination_of_values():
+    """The last axis runs fastest; values are written as the id says."""
+    made = _over({"sms": iter((8, 82)), "more": (1, 2)}, "my.{sms:03}.by-{more}", "plain")
+    assert [one.id for one in made] == [
+        "my.008.by-1",
+        "my.008.by-2",
+        "my.082.by-1",
+        "my.082.by-2",
+    ]
+    assert made[3].statement().goal is (X * 2 > 82)
+
+
+def test_without_axes_braces_are_text():
+    """A title may speak of sets."""
+    assert obligation("a.b", "x is in {1}")(lambda: Claim(X > 0)).title == "x is in {1}"
+
+
+MISTAKEN_AXES = {
+    "a parameter that there is not": (({"smz": (1,)},), r"bound\(\) takes no 'smz'"),
+    "an id for all": (({"sms": (1, 2)}, "my.bound"), r"the id lacks \{sms\}"),
+    "an axis left out of the id": (({"sms": (1,), "more": (1,)},), r"the id lacks \{more\}"),
+    "no values": (({"sms": ()},), "sms has no values"),
+    "no axes": (({},), "each names no parameter"),
+    "one value": (({"sms": 82},), "sms=82 is no list of values"),
+    "a text": (({"sms": "82"},), "sms='82' is no list of values"),
+    "a list of axes": ((["sms"],), "no mapping of parameters"),
+    "an id that is none": (({"sms": ("RTX 4090",)},), r"'my\.bound\.RTX 4090' is not dotted"),
+    "one id for two": (({"sms": (1, 1.2)}, "my.{sms:.0f}"), r"two combinations .* 'my\.1'"),
+    "another name in the title": (
+        ({"sms": (1,)}, "my.{sms}", "{sns}"),
+        r"no axis 'sns'; did you mean 'sms'",
+    ),
+    "a number in braces": (({"sms": (1,)}, "my.{sms}", "{0}"), "positional"),
+    "a format that is none": (({"sms": (1,)}, "my.{sms:q}"), "cannot be written for sms=1: "),
+    "half a brace": (({"sms": (1,)}, "my.{sms"), r"'my\.\{sms': expected '}'"),
+    "an id that is no text": (({"sms": (1,)}, 3), "3: "),
+    "a title that is no text": (({"sms": (1,)}, "my.{sms}", 3), "3"),
+}
+
+
+@pytest.mark.parametrize(("given", "told"), MISTAKEN_AXES.values(), ids=MISTAKEN_AXES)
+def test_mistakes_of_axes_are_told(given, told):
+    """In one line, where the obligation is declared."""
+    with pytest.raises(ModelError, match=told) as caught:
+        _over(*given)
+    assert "\n" not in str(caught.value)
+
+
+def test_what_a_statement_still_needs():
+    """Parameters without a value; one that each= fills in, or that has a default, is none."""
+
+    def bound(sms, models, more=1, *_, **__):
+        return Claim(X * more > sms + models)
+
+    assert parameters_left(bound) == ["sms", "models"]
+    (made,) = obligation("a.{sms}", "t", each={"sms": (1,)})(bound)
+    assert parameters_left(made.statement) == ["models"]
+
+
+def test_declared_obligations_are_known():
+    """To who waits for them, also where several are made at once."""
+    with declaring() as made:
+        several = _over({"sms": (1, 2)})
+        one = obligation("a.b", "t")(lambda: Claim(X > 0))
+    assert made == [*several, one]
+
+
+def test_a_module_knows_what_its_body_declared(tmp_path, monkeypatch):
+    """Whatever becomes of the names, through factories of others, and nothing that it imports."""
+    head = "from routeproof.spec.obligation import obligation\n"
+    factory = "def make(name):\n    obligation(f'made.{name}', 't')(lambda: None)\nmake('there')\n"
+    (tmp_path / "a_factory.py").write_text(head + factory)
+    loop = "import a_factory\nclass Any:\n    for name in 'ab':\n        a_factory.make(name)\n"
+    (tmp_path / "a_loop.py").write_text(loop)
+    monkeypatch.syspath_prepend(tmp_path)
+    import a_factory
+    import a_loop
+
+    assert [one.id for one in vars(a_factory)[DECLARED]] == ["made.there"]
+    assert [one.id for one in vars(a_loop)[DECLARED]] == ["made.a", "made.b"]
 
 
 def test_claim_lists_assumptions_before_envelope():

@@ -3,6 +3,7 @@
 import pytest
 
 from routeproof.checkers.registry import (
+    build,
     function_names,
     load_function,
     load_ladders,
@@ -12,6 +13,7 @@ from routeproof.checkers.registry import (
 )
 from routeproof.models.catalogue import LADDERS
 from routeproof.spec.errors import ModelError, RouteproofError, UnknownNameError
+from routeproof.spec.terms import symbol_int
 
 HEAD = """\
 from routeproof.spec.function import Source
@@ -122,6 +124,28 @@ def test_a_file_that_is_not_there_or_is_empty(write, tmp_path):
     assert "nowhere.py: no such file" in message(tmp_path / "nowhere.py")
     assert "not a file" in message(tmp_path)
     assert "no obligation in" in message(write(""))
+
+
+@pytest.mark.parametrize("mark", ["", '@pytest.mark.parametrize("size", [1])\n'])
+def test_parameters_that_only_pytest_gives_are_told(write, mark):
+    """In one line, with what to do."""
+    text = ONE.replace("@", "import pytest\n@").replace("def one()", f"{mark}def one(size)")
+    (one,) = load_obligations([write(text)]).values()
+    told = r"^own\.py:8: own\.one needs size: run pytest, .* each= \[RP101\]$"
+    with pytest.raises(ModelError, match=told):
+        build(one)
+
+
+def test_each_value_is_an_obligation_of_the_file(write):
+    """With the value in its id, and its statement."""
+    text = ONE.replace("own.one", "own.{n}").replace("SOURCE)", 'SOURCE, each={"n": (1, 2)})')
+    text = text.replace("one()", "one(n)").replace("TRUE", "symbol_int('x') < n")
+    known = load_obligations([write(text)])
+    x = symbol_int("x")
+    assert {name: build(one).goal for name, one in known.items()} == {
+        "own.1": x < 1,
+        "own.2": x < 2,
+    }
 
 
 def test_records_of_a_file_resolve_their_annotations(write):

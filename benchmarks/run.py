@@ -15,6 +15,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -99,8 +100,8 @@ def startup(repeat: int) -> Iterator[Figure]:
 
 
 def check(repeat: int, jobs: int) -> Iterator[Figure]:
-    """Wall clock and memory of the whole `routeproof check`."""
-    runs = [_checked(jobs) for _ in range(repeat)]
+    """Wall clock and memory of the whole `routeproof check`, and again with all verdicts kept."""
+    runs = [_checked(jobs, "--no-cache") for _ in range(repeat)]
     wall, busy, largest, together = map(statistics.median, zip(*runs, strict=True))
     yield Figure("routeproof check", wall, "s", limit=60.0, note=f"{jobs} worker processes")
     yield Figure("check, processor time", busy, "s", note="all processes; other load hardly counts")
@@ -108,11 +109,18 @@ def check(repeat: int, jobs: int) -> Iterator[Figure]:
     if together:
         note = "peak sum of resident sets, shared pages counted once per process"
         yield Figure("check, all processes", together / MEBIBYTE, "MiB", limit=1024.0, note=note)
+    with tempfile.TemporaryDirectory() as folder:
+        keeping, _, _, _ = _checked(jobs, "--cache-dir", folder)
+        kept = [_checked(jobs, "--cache-dir", folder)[0] for _ in range(repeat)]
+    again = statistics.median(kept)
+    yield Figure("check, verdicts being kept", keeping, "s", note="from an empty cache")
+    yield Figure("check, all verdicts kept", again, "s", limit=2.0, note="one process")
+    yield Figure("check, anew over kept", wall / again, "times")
 
 
-def _checked(jobs: int) -> tuple[float, float, float, float]:
+def _checked(jobs: int, *options: str) -> tuple[float, float, float, float]:
     """Seconds, processor seconds, bytes of the largest process, most bytes of all at one time."""
-    command = [str(SCRIPT), "check", "--jobs", str(jobs)]
+    command = [str(SCRIPT), "check", "--jobs", str(jobs), *options]
     started = time.perf_counter()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, start_new_session=True)  # noqa: S603 - as above
     watch = _Watch(process.pid)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 
 from routeproof.spec.errors import InputError
@@ -17,6 +18,7 @@ from routeproof.spec.text import closest
 
 from .announcing import warn
 from .baseline import Accepted, apply, needless, today
+from .caching.sources import read_sources
 from .discharge import Result
 from .formats.reading import read_report
 from .formats.table import FORMATS, format_of, written
@@ -25,6 +27,7 @@ from .registry import load_obligations, select_obligations
 from .report import Output, Shard, exit_status, print_result, print_summary
 from .running import Request, decide_all
 from .sharding import merged, part_of
+from .siblings import imported_files
 from .writing import probe, write_whole
 
 __all__ = ["Delivery", "destinations", "run_check", "run_merge"]
@@ -60,7 +63,8 @@ def destinations(outputs: Sequence[str], read: Sequence[Path] = ()) -> list[tupl
         try:
             probe(path)
         except OSError as error:
-            raise InputError(f"--output {output}: cannot write {path}") from error
+            why = f": {error.strerror}" if error.strerror else ""
+            raise InputError(f"--output {output}: cannot write {path}{why}") from error
         found.append((form, path))
     return found
 
@@ -73,9 +77,10 @@ def run_check(request: Request, delivery: Delivery, part: tuple[int, int] | None
     shard: Shard | None = None
     if part:
         accepted = sorted(delivery.baseline.items())
-        chosen, shard = part_of(chosen, *part, request.options, request.seconds, accepted)
+        shared = (request.options, request.seconds, accepted, _contents(request.files))
+        chosen, shard = part_of(chosen, *part, *shared)
     started = time.monotonic()
-    console = Output(soft_wrap=True, emoji=False)
+    console = Output(soft_wrap=True, highlight=False, emoji=False)
     done: list[Result] = []
     try:
         with closing(_in_order(_arriving(chosen, request, delivery), chosen, done)) as ordered:
@@ -89,6 +94,14 @@ def run_check(request: Request, delivery: Delivery, part: tuple[int, int] | None
     if delivery.form == "text":
         print_summary(console, done, seconds)
     return _deliver(done, delivery, shard)
+
+
+def _contents(files: Sequence[Path]) -> list[str]:
+    """A digest of every file that says what is claimed: those given and beside them, or ours."""
+    if not files:
+        return [read_sources().package]
+    found = [*files, *imported_files()]
+    return sorted(blake2b(one.read_bytes()).hexdigest() for one in found)
 
 
 def _arriving(
@@ -142,7 +155,7 @@ def run_merge(reports: Sequence[Path], delivery: Delivery) -> int:
     if delivery.baseline:
         results = apply(results, delivery.baseline, today())
     if delivery.form == "text":
-        console = Output(soft_wrap=True, emoji=False)
+        console = Output(soft_wrap=True, highlight=False, emoji=False)
         for result in results:
             print_result(console, result)
         print_summary(console, results, None)

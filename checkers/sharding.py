@@ -50,7 +50,8 @@ def merged(reports: Sequence[Report]) -> list[Result]:
         if shard is None:
             raise InputError(f"{report.path}: no part of a run: check --shard writes those")
         if shard.index in parts:
-            raise InputError(f"{report.path}: part {shard.index} is {parts[shard.index].path} too")
+            other = parts[shard.index].path
+            raise InputError(f"{report.path}: part {shard.index}, which {other} is already")
         if report.version != __version__:
             raise InputError(
                 f"{report.path}: made by routeproof {report.version}, and this is {__version__}"
@@ -59,7 +60,7 @@ def merged(reports: Sequence[Report]) -> list[Result]:
         if replace(shard, index=whole.index) != whole:
             raise InputError(
                 f"{report.path}: part of another run than {reports[0].path}: other obligations,"
-                " options or baseline"
+                " files, options or baseline"
             )
         parts[shard.index] = report
     return _interleaved(parts, whole) if whole else []

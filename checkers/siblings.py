@@ -13,7 +13,7 @@ from pathlib import Path
 
 from routeproof.spec.errors import InputError
 
-__all__ = ["siblings_importable"]
+__all__ = ["imported_files", "siblings_importable"]
 
 _imported: set[str] = set()  # names of modules that came from beside a user's file
 
@@ -39,6 +39,12 @@ def siblings_importable(path: Path) -> Iterator[None]:
             f"{path}: {clash[0]!r} beside it is another module than"
             f" {_place(clash[0])}, which is imported already: check the files one by one"
         )
+
+
+def imported_files() -> list[Path]:
+    """The files of all modules that came from beside a user's file."""
+    places = (_place(name) for name in sorted(_imported) if name in sys.modules)
+    return [place for place in places if place and place.is_file()]
 
 
 def _elsewhere(folder: Path) -> list[str]:

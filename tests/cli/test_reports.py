@@ -54,6 +54,20 @@ def test_a_merged_file_is_the_whole_too(own, call):
     assert "part 2 of 2 is missing" in err
 
 
+@pytest.mark.parametrize("change", ["own.py", "sizes.py"])
+def test_parts_of_other_contents_are_no_whole(own, routeproof, change):
+    """The ids are the same, but not what they claim: in the file, or in one beside it."""
+    Path("sizes.py").write_text("MOST = 2\n")
+    file = own(**ALL)
+    Path(file).write_text("from sizes import MOST\n" + Path(file).read_text())
+    routeproof("check", file, "--shard", "1/2", "--output", "part1.json")
+    Path(change).write_text(Path(change).read_text() + "MORE = 3\n")
+    routeproof("check", file, "--shard", "2/2", "--output", "part2.json")
+    done = routeproof("merge", "part1.json", "part2.json")
+    assert done.returncode == 2
+    assert "part of another run than part1.json: other obligations, files" in done.stderr
+
+
 def test_accepted_surprises_pass(own, call):
     """For all formats, until they are repaired; without the baseline they fail."""
     file = own(fails="proved", holds="proved")

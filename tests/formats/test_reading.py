@@ -139,7 +139,7 @@ def test_parts_that_are_no_whole_are_refused(save):
     whole = read_report(save(results, name="whole.json"))
     for chosen, problem in (
         (parts[:2], "part 3 of 3 is missing"),
-        ([parts[0], parts[0]], r"part 1 is .*part1\.json too"),
+        ([parts[0], parts[0]], r"part 1, which .*part1\.json is already"),
         ([parts[0], other, parts[2]], r"other\.json: part of another run than .*part1\.json"),
         ([whole], r"whole\.json: no part of a run"),
     ):

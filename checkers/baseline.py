@@ -42,6 +42,8 @@ def today() -> date:
 def read_baseline(path: Path) -> dict[str, Accepted]:
     """What the file accepts, by id; `InputError` with the place if it is no baseline."""
     data, where = read_json(path), str(path)
+    if isinstance(data, dict) and "obligations" in data:
+        refuse(where, "a report, not a baseline: routeproof baseline makes one of it")
     if not isinstance(data, dict) or repr(data.get("schema_version")) != str(SCHEMA_VERSION):
         refuse(where, f"expected a baseline of schema_version {SCHEMA_VERSION}")
     entries = data.get("accepted")

@@ -34,6 +34,7 @@ __all__ = [
     "print_summary",
     "summary",
     "table_output",
+    "tally",
     "to_json",
     "told",
     "visible",
@@ -112,6 +113,13 @@ def summary(results: Sequence[Result]) -> dict[str, Any]:
         "verdicts": {str(verdict): verdicts[verdict] for verdict in Verdict},
         "exit_status": exit_status(results),
     }
+
+
+def tally(counts: Mapping[str, Any]) -> dict[str, int]:
+    """How many of each verdict there are; what is malformed has none."""
+    verdicts = {**counts["verdicts"], "malformed": counts["malformed"]}
+    verdicts["unknown"] -= counts["malformed"]
+    return {name: number for name, number in verdicts.items() if number}
 
 
 def _obligation(result: Result) -> dict[str, Any]:
@@ -304,14 +312,15 @@ def print_counterexample(console: Console, found: Counterexample, *, full: bool 
 def print_summary(console: Console, results: Sequence[Result], seconds: float | None) -> None:
     """Totals by verdict, and whether the run is as expected."""
     counts = summary(results)
-    verdicts = ", ".join(f"{n} {name}" for name, n in counts["verdicts"].items() if n)
+    verdicts = ", ".join(f"{n} {name}" for name, n in tally(counts).items())
     took = f" in {seconds:.1f}s" if seconds is not None else ""
     console.print(f"\n{_count(counts['total'], 'obligation')}{took}: {verdicts or 'none'}")
+    rest = ", the rest was decided" if counts["malformed"] < counts["total"] else ""
     or_accepted = " or accepted" if counts["accepted"] else ""
     text = {
         0: f"[green]every verdict is as expected{or_accepted}[/green]",
         1: f"[red]{counts['surprises']} not as expected[/red]",
-        2: f"[red]{counts['malformed']} malformed[/red], the rest was decided",
+        2: f"[red]{counts['malformed']} malformed[/red]{rest}",
         3: f"[yellow]{counts['unknown']} unknown[/yellow], nothing else surprising",
     }[exit_status(results)]
     accepted = f", {counts['accepted']} accepted" if counts["accepted"] else ""

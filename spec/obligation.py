@@ -203,7 +203,9 @@ class Obligation:
         _require(isinstance(self.note, str), f"{self.id}: the note is not a text")
         _require(isinstance(self.source, Source), f"{self.id}: the source is not a Source")
         if not _ID.fullmatch(self.id):
-            raise ModelError(f"obligation id {self.id!r} is not dotted lower-case words")
+            raise ModelError(
+                f"obligation id {self.id!r} is not dotted lower-case words, such as kernel.bound"
+            )
         if self.expected not in (Verdict.PROVED, Verdict.REFUTED, Verdict.REPLAYED):
             raise ModelError(f"{self.id}: {self.expected} is never an expectation")
 

@@ -55,8 +55,10 @@ def list_entries(patterns: Sequence[str], root: Path | None, form: str) -> None:
     if form == "json":
         click.echo(dump({"schema_version": SCHEMA_VERSION, "entries": chosen}), nl=False)
         return
+    width = max((len(row["id"]) for row in chosen), default=0)
     for row in chosen:
-        click.echo(f"{row['verdict']:9} {row['days']:5.1f} days  {row['id']}  {row['file']}")
+        head = f"{row['verdict']:9} {row['days']:5.1f} days  {row['id']:{width}}"
+        click.echo(f"{head}  {row['file']}")
 
 
 def _row(entry: Entry) -> dict[str, Any]:

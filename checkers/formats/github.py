@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from routeproof.checkers.discharge import Result
-from routeproof.checkers.report import summary, told, visible
+from routeproof.checkers.report import summary, tally, told, visible
 
 from .levels import level, place, title
 
@@ -39,8 +39,8 @@ def _property(text: str) -> str:
 
 def _totals(results: Sequence[Result]) -> str:
     counts = summary(results)
-    verdicts = [f"{number} {name}" for name, number in counts["verdicts"].items() if number]
-    names = {"surprises": "not as expected", "accepted": "accepted", "malformed": "malformed"}
+    verdicts = [f"{number} {name}" for name, number in tally(counts).items()]
+    names = {"surprises": "not as expected", "accepted": "accepted"}
     others = [f"{counts[one]} {name}" for one, name in names.items() if counts[one]]
     return f"{counts['total']} obligations: {', '.join((*verdicts, *others)) or 'none'}"
 

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from pathlib import Path
@@ -99,8 +100,11 @@ def examine() -> Iterator[Finding]:
 
 
 def _examined(part: str, look: Callable[[], str], required: bool, advice: str) -> Finding:
+    # What a library prints is not the report; the terminal is asked about the real output.
+    aside = nullcontext() if look is _terminal else redirect_stdout(sys.stderr)
     try:
-        return Finding(part, "ok", look(), required=required)
+        with aside:
+            return Finding(part, "ok", look(), required=required)
     except ModuleNotFoundError as error:
         return Finding(part, "absent", str(error), advice, required)
     except _AbsentError as error:

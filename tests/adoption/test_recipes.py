@@ -58,6 +58,22 @@ def test_no_input_is_part_of_a_script(action):
     assert not any("${{" in script for script in scripts)
 
 
+def test_verdicts_are_kept_when_the_check_fails(action):
+    """Under one key, restored before and saved after, whatever the exit status."""
+    steps = [one for one in action["runs"]["steps"] if "actions/cache" in one.get("uses", "")]
+    restore, save = steps
+    assert action["runs"]["steps"][-1] is save
+    assert save["if"].startswith("always()")
+    assert {**restore["with"], "restore-keys": ""} == {**save["with"], "restore-keys": ""}
+
+
+def test_a_folder_of_two_lines_is_no_second_output(check):
+    """What a runner reads as outputs is what the action says."""
+    _, told, _ = check(targets="csrc/scratch_proofs.py", reports="one\nstatus=0")
+    assert told["status"] == "1"
+    assert told["json"] == "onestatus=0/report.json"
+
+
 def test_the_page_names_every_input_and_output(action):
     """With its default."""
     for name in (*action["inputs"], *action["outputs"]):

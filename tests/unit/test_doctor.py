@@ -142,6 +142,15 @@ def test_a_gpu_is_named(monkeypatch):
     assert found()["gpu"].detail.startswith("CuPy is not installed; ")
 
 
+def test_what_a_library_prints_is_not_the_report(monkeypatch, capsys):
+    """The JSON stays JSON."""
+    monkeypatch.setitem(sys.modules, "cupy", _cupy(lambda: sys.stdout.write("welcome") and 1))
+    doctor.run_doctor("json")
+    out, err = capsys.readouterr()
+    assert json.loads(out)["parts"][PARTS.index("gpu")]["detail"] == "CuPy 13.0: NVIDIA H200"
+    assert "welcome" in err
+
+
 @pytest.mark.parametrize(
     ("script", "told"),
     [

@@ -5,6 +5,8 @@ import json
 from dataclasses import replace
 
 import pytest
+from differential.strategies import terms
+from hypothesis import HealthCheck, given, settings
 
 from routeproof.checkers.announcing import listening
 from routeproof.checkers.caching import verdicts
@@ -15,10 +17,10 @@ from routeproof.checkers.decisions import decision_to_json
 from routeproof.checkers.discharge import decide
 from routeproof.checkers.registry import load_obligations
 from routeproof.checkers.solver import Limits, Options
-from routeproof.spec.errors import ModelError
+from routeproof.spec.errors import ModelError, RouteproofError
 from routeproof.spec.function import Source
 from routeproof.spec.obligation import Claim, Obligation, Rows, Verdict
-from routeproof.spec.terms import IntDomain, symbol_float, symbol_int
+from routeproof.spec.terms import Bool, IntDomain, symbol_float, symbol_int
 
 OPTIONS = Options()
 x = symbol_int("x", IntDomain(0, 99))
@@ -73,6 +75,27 @@ def test_the_second_time_nothing_is_decided(opened, decided, warned, claim):
     one, two = (json.dumps(decision_to_json(replace(d, cached=False))) for d in (first, second))
     assert one == two
     assert warned() == []
+
+
+CONDITIONS = terms().filter(lambda term: isinstance(term, Bool))
+
+
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+@given(goal=CONDITIONS, assumption=CONDITIONS, shown=terms())
+def test_any_claim_is_decided_once(tmp_path_factory, goal, assumption, shown):
+    """What is proved or refuted comes back as it was found, floats and searches included."""
+    options = Options(Limits(resources=300_000, seconds=2.0))
+    place = open_cache(tmp_path_factory.getbasetemp() / "any", options)
+    claim = Claim(goal, assuming={"assumed": assumption}, shows={"shown": shown})
+    try:
+        first, second = (cached_decision(obligation(claim), options, place) for _ in range(2))
+    except RouteproofError:  # one symbol with two domains, say
+        return
+    kept = first.verdict in (Verdict.PROVED, Verdict.REFUTED)
+    assert second.cached is kept
+    if kept:
+        one, two = (json.dumps(decision_to_json(replace(d, cached=False))) for d in (first, second))
+        assert one == two
 
 
 @pytest.mark.parametrize(

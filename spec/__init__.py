@@ -8,7 +8,7 @@ from __future__ import annotations
 from .envelope import Bound, Envelope
 from .function import Function, Source
 from .ladder import Ladder, Rung
-from .obligation import Claim, Obligation, Reach, Rows, Verdict, obligation
+from .obligation import Claim, Invocation, Obligation, Reach, Rows, Verdict, obligation
 from .phase import Phases
 from .recipe import SIZE_MAX, Checks, Recipe, Region, status_sort
 from .records import EnumSet, Float32, Int32, Int64, Record, SizeT, leaves, select, symbols
@@ -65,6 +65,7 @@ __all__ = [
     "Int32",
     "Int64",
     "IntDomain",
+    "Invocation",
     "Ladder",
     "Obligation",
     "Phases",

@@ -27,6 +27,7 @@ from .text import closest
 __all__ = [
     "DECLARED",
     "Claim",
+    "Invocation",
     "Obligation",
     "Reach",
     "Rows",
@@ -65,13 +66,22 @@ def _unknown(name: object, known: list[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Invocation:
+    """A call of a modelled function: its name, and its input as terms over a claim's symbols."""
+
+    function: str
+    inputs: Record
+
+
+@dataclass(frozen=True, slots=True)
 class Claim:
     """For every state that meets all assumptions (and the envelope), every goal holds.
 
     `assuming` names each assumption, `goal` each part of the goal if there are several; `shows`
     names what a counterexample displays between its inputs and the verdict: guards, bytes per
     region, intermediate values. `solver_only` keeps the calculus out: a rule of its own is no
-    proof of that rule.
+    proof of that rule. `launches` is the call that a state stands for, where kernels can execute
+    it: `replay` runs them on a counterexample.
     """
 
     goal: Bool | Mapping[str, Bool]
@@ -81,6 +91,7 @@ class Claim:
     solver_only: bool = False
     settles: Mapping[str, int] = field(default_factory=dict)
     regimes: Mapping[str, Bool] = field(default_factory=dict)
+    launches: Invocation | None = None
 
     def __post_init__(self) -> None:
         """Refuse what is not a condition: a Python bool or None is the same for every state."""
@@ -105,6 +116,8 @@ class Claim:
             _require(type(value) is int, f"{name!r} settles at {value!r}, not at an integer")
         if self.settles or self.regimes:
             self._check_symbols()
+        launches: object = self.launches
+        _require(launches is None or isinstance(launches, Invocation), "an Invocation")
 
     def _check_symbols(self) -> None:
         """Refuse names that settle nothing, and regimes of what the claim is not about."""

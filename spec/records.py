@@ -35,7 +35,9 @@ __all__ = [
     "Int64",
     "Record",
     "SizeT",
+    "flat",
     "leaves",
+    "nested",
     "select",
     "symbols",
 ]
@@ -112,6 +114,27 @@ def _leaves(node: object, path: str) -> Iterator[tuple[str, Term]]:
             yield from _leaves(getattr(node, field.name), f"{path}.{field.name}".lstrip("."))
     else:
         raise ModelError(f"{path}: a record holds terms and records, not {node!r}")
+
+
+def flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The values of a row of nested mappings by dotted path."""
+    found: dict[str, Any] = {}
+    for name, value in row.items():
+        path = f"{prefix}{name}"
+        found |= flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
+    return found
+
+
+def nested(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The row whose `flat` values these are."""
+    found: dict[str, Any] = {}
+    for path, value in values.items():
+        *parents, name = path.split(".")
+        place = found
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[name] = value
+    return found
 
 
 def select(condition: Bool, then: R, otherwise: R) -> R:

@@ -19,7 +19,7 @@ from routeproof.spec.interpret import Value, compile_terms
 from routeproof.spec.objective import Case, Domain, Execution, Fact, Lemma, Question, Run
 from routeproof.spec.obligation import Claim
 from routeproof.spec.program import Program
-from routeproof.spec.records import leaves, symbols
+from routeproof.spec.records import flat, leaves, symbols
 from routeproof.spec.terms import Enum, Int, Term, align_up, constant, ite, substitute
 
 from . import ladder
@@ -29,7 +29,7 @@ from .preparation import cache_row_bytes
 from .problem import AGGREGATE_BACKEND, PREPROCESS_MODE, LadderFacts, Problem
 from .split_work import SPLIT_WORK
 
-__all__ = ["lemmas", "question"]
+__all__ = ["lemmas", "question", "regions", "run_of"]
 
 _AXIS_NAMES = {BATCH: "batch_size", QUERY: "sequence_length", TOTAL: "total_sequence_length"}
 _OUTPUT = {"older": "out", "newest": "out_newest"}
@@ -94,8 +94,8 @@ def question(document: Mapping[str, Any]) -> Question:
         structural=partial(_structural, asked),
         closed=partial(_closed, asked),
         preserved=partial(_preserved, asked),
-        regions=_regions,
-        run=partial(_run, asked),
+        regions=regions,
+        run=partial(run_of, asked),
         lemmas=lemmas(asked.ladder),
     )
 
@@ -242,10 +242,10 @@ def _symbols(names: Collection[str]) -> Iterator[Term]:
 
 def _case(asked: Asked, part: _Part, run: Mapping[str, Value], route: str) -> Case:
     separate, prefill = _is_separate(asked, run), part.phase == "prefill"
-    facts = _flat(_complete_row(asked, route, (1, 1, 1), prefill=prefill, separate=separate))
+    facts = flat(_complete_row(asked, route, (1, 1, 1), prefill=prefill, separate=separate))
 
     def execute(state: Mapping[Int, int]) -> tuple[Execution, ...]:
-        found = _run(asked, {n: state.get(axis, 1) for axis, n in _AXIS_NAMES.items()} | {**run})
+        found = run_of(asked, {n: state.get(axis, 1) for axis, n in _AXIS_NAMES.items()} | {**run})
         rung, phase = found.dispatch
         said = {
             "out.is_first_prompt": prefill,
@@ -277,7 +277,7 @@ def _is_separate(asked: Asked, run: Mapping[str, Value]) -> bool:
     return _alias(run) == "one" and not asked.node.windowed_cache
 
 
-def _run(asked: Asked, state: Mapping[str, Value]) -> Run:
+def run_of(asked: Asked, state: Mapping[str, Value]) -> Run:
     """Any Run of the node: a batch, a query and a total length, and every run-time fact.
 
     Raises:
@@ -328,14 +328,6 @@ def _outside(asked: Asked, lengths: tuple[int, int, int], alias: str) -> Iterato
         yield f"alias {alias} is not {asked.alias}"
     if alias != "none" and not asked.past_capacity:
         yield f"alias {alias} without a past"
-
-
-def _flat(row: Mapping[str, Any], prefix: str = "") -> dict[str, Value]:
-    found: dict[str, Value] = {}
-    for name, value in row.items():
-        path = f"{prefix}{name}"
-        found |= _flat(value, f"{path}.") if isinstance(value, Mapping) else {path: value}
-    return found
 
 
 def _storage(asked: Asked) -> tuple[str, int, int]:
@@ -528,7 +520,7 @@ def _past() -> Program[Value]:
     return compile_terms((align_up(tensor, 256),))
 
 
-def _regions(output: Mapping[str, Any]) -> list[tuple[str, int, int]]:
+def regions(output: Mapping[str, Any]) -> list[tuple[str, int, int]]:
     """Name, offset and size (bytes) of every region that an executed recipe has."""
     out = output["out"]
     parts = [("preparation", out["preparation"], 0)]

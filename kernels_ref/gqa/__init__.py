@@ -1,0 +1,1 @@
+"""GroupQueryAttention executed: a reference kernel per route, inside the recipe's own regions."""

@@ -7,19 +7,21 @@ of them one byte less is refuted.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields, replace
 from functools import cache
-from typing import cast
+from typing import Any, TypeVar, cast
 
 from routeproof.checkers.maximise import Maximum, lemmas, maximise
 from routeproof.models.ort.gqa.objectives import BATCH, QUERY, TOTAL, objective
+from routeproof.models.ort.gqa.problem import CompleteInput, UnfusedConfig
 from routeproof.models.ort.gqa.question import lemmas as route_lemmas
 from routeproof.models.ort.gqa.question import question
 from routeproof.models.ort.gqa.split import selected_split_count
 from routeproof.models.ort.gqa.xqa import subsequences_per_sequence
 from routeproof.spec.objective import Case, Objective
-from routeproof.spec.obligation import Claim, Obligation, obligation
+from routeproof.spec.obligation import Claim, Invocation, Obligation, obligation
+from routeproof.spec.records import Record, leaves, symbols
 from routeproof.spec.terms import (
     Bool,
     Int,
@@ -37,6 +39,8 @@ from .bounds import short_name
 from .sources import FUNCTION_SOURCES, LADDER
 
 __all__ = ["ENUMERATED", "LEMMAS", "LESS", "ROUTES"]
+
+R = TypeVar("R", bound=Record)
 
 _SOURCE = FUNCTION_SOURCES["complete"]
 _LEMMAS = {
@@ -223,7 +227,31 @@ def _at_most(case: Case, spare: int) -> Claim:
         _admits(case),
         shows={"bytes": bytes_},
         settles={TOTAL.name: high} if any(one is TOTAL for one in free_symbols(bytes_, ok)) else {},
+        launches=Invocation("ort.gqa.complete", _inputs(case)),
     )
+
+
+def _inputs(case: Case) -> CompleteInput:
+    """The recipe's input on the case's axes; both backends that read T read the same."""
+    inputs = symbols(CompleteInput)
+    axes = set(case.objective.axes)
+    fixed = {
+        name: one if one in axes else constant(one, case.facts[name])
+        for name, one in leaves(inputs).items()
+    }
+    whole = _filled(inputs, fixed)
+    return replace(whole, route=replace(whole.route, unfused=UnfusedConfig(TOTAL)))
+
+
+def _filled(record: R, values: Mapping[str, Term], prefix: str = "") -> R:
+    """The record with the value of each leaf's path."""
+    parts: dict[str, Any] = {}
+    for field in fields(record):
+        path, part = f"{prefix}{field.name}", getattr(record, field.name)
+        parts[field.name] = (
+            _filled(part, values, f"{path}.") if isinstance(part, Record) else values[path]
+        )
+    return replace(record, **parts)
 
 
 def _enumerated(preset: str, name: str, *, spare: int) -> Obligation:

@@ -19,15 +19,17 @@ from routeproof.models.ort.gqa.problem import (
     KV_TYPE,
     QUANTIZATION,
     BoundsProblem,
+    CompleteInput,
     Problem,
 )
 from routeproof.models.ort.gqa.sizing import Sizing
+from routeproof.spec.obligation import Invocation
 from routeproof.spec.records import EnumSet
 from routeproof.spec.terms import FALSE, TRUE, IntDomain, Term, boolean, integer, symbol_int
 
 from .envelopes import configured
 
-__all__ = ["KV", "backends", "corner", "decode", "need", "plain_bounds"]
+__all__ = ["KV", "backends", "corner", "decode", "launch", "need", "plain_bounds"]
 
 KV = 256 * symbol_int("kv_blocks", IntDomain(1, 128))
 """Tokens in whole blocks: those of Flash for head size 64 and the cache tiles of XQA."""
@@ -82,6 +84,12 @@ def corner(bounds: BoundsProblem, state: State, **changes: Term) -> Problem:
 def decode(bounds: BoundsProblem, **changes: Term) -> Problem:
     """One token after the first prompt."""
     return corner(bounds, level1.decode_state(), **changes)
+
+
+def launch(bounds: BoundsProblem, problem: Problem, route: str) -> Invocation:
+    """The complete recipe called for a route, its KV length the whole capacity."""
+    config = configured(bounds, route, effective_capacity(problem))
+    return Invocation("ort.gqa.complete", CompleteInput(problem, config))
 
 
 def need(bounds: BoundsProblem, problem: Problem, route: str) -> Sizing[CompleteLayout]:

@@ -15,7 +15,7 @@ from routeproof.spec.obligation import Claim, Obligation, obligation
 from routeproof.spec.terms import TRUE, IntDomain, Term, boolean, integer, symbol_int
 
 from .bounds import short_name
-from .plain import KV, backends, corner, need, plain_bounds
+from .plain import KV, backends, corner, launch, need, plain_bounds
 from .sources import FUNCTION_SOURCES
 
 __all__ = ["TIGHT"]
@@ -207,13 +207,15 @@ def _tight(corner_: Corner) -> Obligation:
     )
     def statement() -> Claim:
         envelope = corner_.bounds
-        recipe = need(envelope, corner(envelope, corner_.state), corner_.route)
+        problem = corner(envelope, corner_.state)
+        recipe = need(envelope, problem, corner_.route)
         bound = level1.aggregate(envelope)
         needed, most = recipe.layout.total_workspace_bytes, bound.output.total_workspace_bytes
         return Claim(
             needed <= most - 1 - corner_.spare,
             {"the bound is ok": bound.ok, "the recipe is ok": recipe.ok},
             shows={"needed bytes": needed, "bound bytes": most},
+            launches=launch(envelope, problem, corner_.route),
         )
 
     return statement

@@ -9,6 +9,7 @@ three are fixed, so that a person reads the counterexample at a glance.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from routeproof.models.ort.gqa import bounds as level1
 from routeproof.models.ort.gqa import flash, memory_efficient, xqa
@@ -23,7 +24,7 @@ from routeproof.models.ort.gqa.problem import (
     XqaConfig,
 )
 from routeproof.models.ort.gqa.xqa import XqaLayout
-from routeproof.spec.obligation import Claim, obligation
+from routeproof.spec.obligation import Claim, Invocation, obligation
 from routeproof.spec.terms import (
     FALSE,
     TRUE,
@@ -38,7 +39,7 @@ from routeproof.spec.terms import (
     symbol_int,
 )
 
-from .plain import KV, backends, decode, need, plain_bounds
+from .plain import KV, backends, decode, launch, need, plain_bounds
 from .sources import FUNCTION_SOURCES
 
 _SOURCE = FUNCTION_SOURCES["bounds"]
@@ -53,7 +54,22 @@ def _flash(
     return flash.layout(problem, config).layout
 
 
-def _at_most(one: FlashLayout, two: FlashLayout, assuming: Mapping[str, Bool]) -> Claim:
+def _flash_launch(
+    sequence_length: Int, kv_length: Int, heads: int = 1, *, fast: bool = False
+) -> Invocation:
+    """What `_flash` lays out, as a call of the complete recipe with a full cache."""
+    problem = decode(
+        plain_bounds(),
+        sequence_length=sequence_length,
+        num_heads=integer(heads),
+        present_kv_cache_capacity=kv_length,
+    )
+    return launch(plain_bounds(), problem, "flash_fast_decode" if fast else "flash")
+
+
+def _at_most(
+    one: FlashLayout, two: FlashLayout, assuming: Mapping[str, Bool], launches: Invocation
+) -> Claim:
     """The first invocation needs no more bytes than the second."""
     return Claim(
         one.total_backend_bytes <= two.total_backend_bytes,
@@ -65,6 +81,7 @@ def _at_most(one: FlashLayout, two: FlashLayout, assuming: Mapping[str, Bool]) -
             "splits of the other": two.selected_split_count,
             "bytes of the other": two.total_backend_bytes,
         },
+        launches=launches,
     )
 
 
@@ -82,7 +99,8 @@ def flash_corner() -> Claim:
         for name in ("sequence_length", "longest_sequence_length")
     )
     shorter, corner = _flash(length, KV), _flash(longest, KV)
-    return _at_most(shorter, corner, {"query within its bound": length <= longest})
+    within = {"query within its bound": length <= longest}
+    return _at_most(shorter, corner, within, _flash_launch(length, KV))
 
 
 @obligation(
@@ -95,7 +113,8 @@ def flash_corner() -> Claim:
 def flash_monotone() -> Claim:
     """From whole blocks of 256 tokens to one token more."""
     one = integer(1)
-    return _at_most(_flash(one, KV, 2), _flash(one, KV + 1, 2), {})
+    whole, more = _flash(one, KV, 2), _flash(one, KV + 1, 2)
+    return _at_most(whole, more, {}, _flash_launch(one, KV, 2))
 
 
 @obligation(
@@ -108,7 +127,8 @@ def flash_monotone() -> Claim:
 def flash_for_fast_decode() -> Claim:
     """One query token; both lay out their buffers for every query head."""
     one = integer(1)
-    return _at_most(_flash(one, KV, 8, fast=True), _flash(one, KV, 8), {})
+    fast, regular = _flash(one, KV, 8, fast=True), _flash(one, KV, 8)
+    return _at_most(fast, regular, {}, _flash_launch(one, KV, 8, fast=True))
 
 
 @obligation(
@@ -132,7 +152,15 @@ def xqa_monotone() -> Claim:
             "stretches of the larger batch": two.subsequence_count,
             "bytes of the larger batch": two.total_backend_bytes,
         },
+        launches=_xqa_launch(batch, device),
     )
+
+
+def _xqa_launch(batch_size: Int, device: Int) -> Invocation:
+    """What `_xqa` lays out, as a call of the complete recipe."""
+    bounds = plain_bounds(multi_processor_count=device)
+    problem = decode(bounds, batch_size=batch_size, present_kv_cache_capacity=KV)
+    return launch(bounds, problem, "xqa")
 
 
 def _xqa(batch_size: Int, device: Int) -> XqaLayout:
@@ -158,6 +186,7 @@ def xqa_padding() -> Claim:
     return Claim(
         layout.internal_scratch_bytes <= bound,
         shows={"scratch bytes": layout.internal_scratch_bytes, "bytes without padding": bound},
+        launches=_xqa_launch(batch, device),
     )
 
 
@@ -198,6 +227,7 @@ def xqa_any_grid() -> Claim:
         recipe.ok,
         {"the bound is ok": bound.ok},
         shows={"recipe status": recipe.status, "bound status": bound.output.status},
+        launches=launch(bounds, decode(bounds), "xqa"),
     )
 
 
@@ -232,6 +262,7 @@ def windowed_any_rows() -> Claim:
             "recipe status": recipe.status,
             "bound status": aggregate.output.status,
         },
+        launches=launch(bounds, problem, "flash"),
     )
 
 
@@ -259,6 +290,7 @@ def _preserved(*, with_past: bool) -> Claim:
             "past within the capacity": past_capacity <= capacity,
         },
         shows={"past bytes": past, "needed bytes": needed, "bound bytes": most},
+        launches=launch(bounds, problem, "memory_efficient"),
     )
 
 
@@ -307,6 +339,9 @@ def mea_by_kv_length() -> Claim:
         needed <= by_length,
         {"KV length within the capacity": kv_length <= capacity},
         shows={"needed bytes": needed, "bytes for the KV length": by_length},
+        launches=launch(
+            plain_bounds(), replace(problem, present_kv_cache_capacity=capacity), "memory_efficient"
+        ),
     )
 
 

@@ -633,16 +633,55 @@ def explain(targets: tuple[str, ...], smtlib: bool, latex: bool) -> int:
 
 
 @commands.command()
-@click.argument("path", type=click.Path(path_type=Path), metavar="FILE.json")
-@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.py]...")
-def replay(path: Path, files: tuple[Path, ...]) -> int:
-    """Execute a saved counterexample again (a counterexample or a whole JSON report).
+@click.argument(
+    "paths", nargs=-1, type=click.Path(path_type=Path), metavar="[FILE.json] [FILE.py]..."
+)
+@click.option(
+    "--kernels",
+    type=click.Choice(["numpy", "cupy", "none"]),
+    default="numpy",
+    show_default=True,
+    help="Where reference kernels run what a state stands for.",
+)
+@click.option("--random", "count", type=click.IntRange(1), help="Run so many drawn launches.")
+@click.option("--seed", type=click.IntRange(0), help="Of the drawn launches; 0 unless given.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes [default: cores].")
+@_FORM
+def replay(
+    paths: tuple[Path, ...],
+    kernels: str,
+    count: int | None,
+    seed: int | None,
+    jobs: int | None,
+    form: str,
+) -> int:
+    """Execute counterexamples again, and run kernels in the memory that recipes plan for them.
 
-    Exit status 0 if every state still breaks its obligation, 1 if one no longer does.
-    """
+    \b
+    routeproof replay report.json
+    routeproof replay counterexample.json my_kernel.py
+    routeproof replay --kernels numpy --random 2000 --seed 1
+
+    The file is a counterexample, a whole JSON report, or a launch that a fault named. Bytes
+    planned, allocated and touched are shown region by region. Exit status 0 if every state still
+    breaks its obligation and no kernel finds a fault, 1 if not, 2 for bad input or without a GPU.
+    """  # noqa: D301 - click reads the control character
+    from .launching import run_random
     from .replaying import run_replay
 
-    return run_replay(path, files)
+    if count is None:
+        if not paths:
+            raise click.UsageError("replay takes a FILE.json, or --random N")
+        if given := [name for name, one in (("--seed", seed), ("--jobs", jobs)) if one is not None]:
+            raise click.UsageError(f"{given[0]} belongs to --random")
+        if form != "text":
+            raise click.UsageError("--format json belongs to --random")
+        return run_replay(paths[0], paths[1:], kernels)
+    if paths:
+        raise click.UsageError("--random draws its launches: it takes no file")
+    if kernels == "none":
+        raise click.UsageError("--random runs kernels: --kernels is numpy or cupy")
+    return run_random(count, seed or 0, kernels, jobs or os.cpu_count() or 1, form)
 
 
 @commands.command("certify")

@@ -1,6 +1,7 @@
 """Finding things by name: modelled functions, ladders, and obligations, from packages and files.
 
-Models and proofs are reached through here only, by name, so that no engine depends on them.
+Models, kernels and proofs are reached through here only, by name, so that no engine depends on
+them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from routeproof.spec.errors import InputError, ModelError, RouteproofError, UnknownNameError
+from routeproof.spec.execution import Kernels
 from routeproof.spec.function import Function
 from routeproof.spec.ladder import Ladder
 from routeproof.spec.objective import Question
@@ -41,6 +43,7 @@ __all__ = [
     "line_of",
     "load_file",
     "load_function",
+    "load_kernels",
     "load_ladders",
     "load_obligations",
     "load_presets",
@@ -53,6 +56,7 @@ __all__ = [
 
 _CATALOGUE = "routeproof.models.catalogue"
 _PRESETS = "routeproof.models.presets"
+_KERNELS = "routeproof.kernels_ref.catalogue"
 _PROOFS = "routeproof.proofs"
 
 
@@ -98,6 +102,17 @@ def load_question(document: Mapping[str, Any], name: str = "ort.gqa") -> Questio
     known = importlib.import_module(_CATALOGUE).QUESTIONS
     module = importlib.import_module(known[pick("kernel", name, known)])
     return cast("Question", module.question(document))
+
+
+def load_kernels(recipe: str, backend: str) -> Kernels:
+    """The reference kernels that run what a recipe sizes, on `numpy` or `cupy`.
+
+    Raises:
+        InputError: the backend, or its device, is not there.
+    """
+    known = importlib.import_module(_KERNELS).KERNELS
+    module = importlib.import_module(known[pick("recipe with kernels", recipe, known)])
+    return cast("Kernels", module.kernels(backend))
 
 
 def load_obligations(files: Sequence[Path] = ()) -> dict[str, Obligation]:

@@ -6,6 +6,7 @@ Kernels are reached by name; nothing here knows what they compute.
 from __future__ import annotations
 
 import json
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -143,9 +144,15 @@ def _results(
         for chunk in chunks:
             yield from ((number, _one(kernels, number, seed)) for number in chunk)
         return
-    with ProcessPoolExecutor(min(jobs, len(chunks)), get_context("spawn")) as pool:
+    workers = min(jobs, len(chunks))
+    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_ignore_interrupts) as pool:
         for found in pool.map(_some, chunks, [seed] * len(chunks), [backend] * len(chunks)):
             yield from found
+
+
+def _ignore_interrupts() -> None:
+    """Ctrl-C is the command's: a worker ends with it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _some(

@@ -143,7 +143,6 @@ class Arena:
     arrangement: Arrangement = EXACT
     events: list[Event] = field(default_factory=list)
     regions: dict[str, Region] = field(default_factory=dict)
-    root_requested: int = 0
     root_taken: int = 0
     _memory: Array | None = None
     _places: dict[str, int] = field(default_factory=dict)
@@ -158,7 +157,9 @@ class Arena:
             return
         size = self.plan.total + (len(self.plan.regions) + 1) * self.arrangement.apart
         root = self.backend.allocate(size)
-        self.root_requested, self.root_taken = root.requested, root.taken
+        if root.requested != size:
+            raise Fault("the root", f"{root.requested:,} bytes were requested for {size:,}")
+        self.root_taken = root.taken
         self._memory = root.memory
         self._memory[...] = GUARD
         for region in self.plan.regions:
@@ -269,13 +270,14 @@ class Arena:
         if not damaged.size:
             return
         first, count = int(damaged[0]), damaged.size
-        before = [one for one in _ordered(self.plan) if self._places[one.name] <= first]
-        if before:
-            past = first - self._places[before[-1].name] - before[-1].size
-            where = f"the first {past:,} bytes behind its end"
-        else:
-            before, where = _ordered(self.plan), "in front of it"
-        raise Fault(before[-1].name, f"{count:,} guard bytes are overwritten, {where}")
+        ordered = _ordered(self.plan)
+        near = [one for one in ordered if self._places[one.name] <= first][-1:] or ordered[:1]
+        start = self._places[near[0].name] if near else 0
+        where = (
+            "in front of it" if first < start else f"from {first - start:,} bytes after its start"
+        )
+        name = near[0].name if near else "the root"
+        raise Fault(name, f"{count:,} guard bytes are overwritten, {where}")
 
     def _check_places(self) -> None:
         """Every region starts as early as its alignment allows, and nothing lies behind the last.

@@ -27,9 +27,6 @@ class Namespace(Protocol):
     def ascontiguousarray(self, values: Array, dtype: str | None = None) -> Array:
         """The values in C order, copied where they are not."""
 
-    def empty(self, shape: Sequence[int] | int, dtype: str) -> Array:
-        """Memory of the shape, not written."""
-
     def zeros(self, shape: Sequence[int] | int, dtype: str) -> Array:
         """Zeros of the shape."""
 

@@ -44,6 +44,8 @@ class _Kernels:
         for key, kind in (("route", str), ("spec", dict), ("state", dict), ("contents", int)):
             if type(run.get(key)) is not kind:
                 refuse("launch", f"needs {key!r} ({kind.__name__}), got {run.get(key)!r}")
+        if run["contents"] < 0:
+            refuse("launch.contents", f"{run['contents']} is not a seed")
         if run["route"] not in ROUTES:
             refuse("launch.route", f"{run['route']!r} is not one of {', '.join(ROUTES)}")
         route = cast("Route", run["route"])

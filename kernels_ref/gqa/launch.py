@@ -60,8 +60,8 @@ class Launch:
 
     @property
     def quantized(self) -> bool:
-        """K and V lie in the cache as integers or fp8, with scales."""
-        return self.cache not in ("fp16", "bf16")
+        """K or V has scales."""
+        return self.k_scales != "none" or self.v_scales != "none"
 
     @property
     def shared(self) -> bool:
@@ -130,7 +130,8 @@ class Launch:
                 {self.k_scales == "none", self.v_scales == "none"}
             )
             > 1,
-            "the cache's type contradicts its scales": self.quantized != (self.k_scales != "none"),
+            "the cache's type contradicts its scales": self.quantized
+            == (self.cache in ("fp16", "bf16")),
             "two 4-bit values make a byte": self.cache == "int4" and self.head_size % 2 > 0,
             "half of a head is rotated against the other": self.rotary and self.head_size % 2 > 0,
             "a windowed cache holds less than the window": self.windowed

@@ -40,6 +40,11 @@ from routeproof.checkers.registry import (
 from routeproof.checkers.sampling import Sampler, constants_of
 from routeproof.checkers.solver import solver_version
 from routeproof.checkers.values import parse_json
+from routeproof.kernels_ref.arena import Arena
+from routeproof.kernels_ref.backends import load
+from routeproof.kernels_ref.gqa import crosscheck, oracle, tensors
+from routeproof.kernels_ref.gqa.draw import draw
+from routeproof.kernels_ref.gqa.plan import UNNEEDED, plan
 from routeproof.models.catalogue import OWN
 from routeproof.models.presets import published
 from routeproof.spec.interpret import Value, compile_terms
@@ -52,6 +57,7 @@ SCRIPT = Path(sys.executable).with_name("routeproof")
 ROWS = "routeproof.proofs.ort.gqa"
 SAMPLED = "ort.gqa.layout.flash.inside"
 SAMPLE_BATCHES = 3
+LAUNCHES = 2_000
 SCHEMA_VERSION = 1
 MEBIBYTE = 1 << 20
 
@@ -97,6 +103,26 @@ def startup(repeat: int) -> Iterator[Figure]:
     yield Figure("python -c pass", base, "s")
     yield Figure("routeproof --help", cost, "s")
     yield Figure("--help beyond python", cost - base, "s", limit=0.2)
+
+
+def kernels(repeat: int, jobs: int) -> Iterator[Figure]:
+    """Drawn launches in planned memory: all of the command, and a launch over plain attention."""
+    command = [str(SCRIPT), "replay", "--random", str(LAUNCHES), "--seed", "1", "-j", str(jobs)]
+    wall = timed(lambda: _silently(command), repeat)
+    yield Figure(f"replay, {LAUNCHES:,} drawn launches", wall, "s", limit=60)
+    host = load("numpy")
+    drawn = [draw(number, 1) for number in range(LAUNCHES // 10)]
+    runs = [(one.launch, plan(one.recipe), tensors.draw(one.launch, 0)) for one in drawn]
+    done = [
+        crosscheck.execute(launch, given, Arena(of, UNNEEDED, host)) for launch, of, given in runs
+    ]
+    plain = timed(
+        lambda: [oracle.check(*run[::2], one) for run, one in zip(runs, done, strict=True)], repeat
+    )
+    whole = timed(
+        lambda: [crosscheck.crosscheck(launch, of, host, 0) for launch, of, _ in runs], repeat
+    )
+    yield Figure("a launch over plain attention", whole / plain, "times", note="both executions")
 
 
 def check(repeat: int, jobs: int) -> Iterator[Figure]:
@@ -328,6 +354,7 @@ def measure(repeat: int, jobs: int) -> Iterator[Figure]:
     yield from readings(repeat)
     yield from sampler(repeat)
     yield from bound(repeat)
+    yield from kernels(repeat, jobs)
     yield from check(repeat, jobs)
 
 

@@ -23,7 +23,7 @@ from .launch import Launch, Route
 from .oracle import Executed
 from .plan import UNNEEDED
 
-__all__ = ["MOST_BYTES", "MOST_WORK", "crosscheck"]
+__all__ = ["MOST_BYTES", "MOST_WORK", "carve", "crosscheck", "execute"]
 
 MOST_BYTES = 1 << 28
 """Bytes of scratch and tensors up to which a launch is executed."""
@@ -49,12 +49,12 @@ def crosscheck(launch: Launch, plan: Plan, backend: Backend, contents: int) -> L
     """
     if why := _obstacle(launch, plan):
         arena = Arena(plan, UNNEEDED)
-        _carve(arena, launch)
+        carve(arena, launch)
         arena.close()
         return replace(_report(launch, (arena,)), on_paper=why)
     given = tensors.draw(launch, contents)
     arenas = tuple(Arena(plan, UNNEEDED, backend, how) for how in (EXACT, SPREAD))
-    one, two = (_execute(launch, given, arena, backend) for arena in arenas)
+    one, two = (execute(launch, given, arena) for arena in arenas)
     _check_same(one, two)
     report = replace(
         _report(launch, arenas),
@@ -84,15 +84,23 @@ def _tensor_bytes(launch: Launch) -> int:
     return 2 * rows * launch.row + (2 * new + bias) * launch.storage.size
 
 
-def _carve(arena: Arena, launch: Launch) -> tuple[preparation.Scratch, list[Array]]:
+def carve(arena: Arena, launch: Launch) -> tuple[preparation.Scratch, list[Array]]:
+    """Every region of preparation and route, in the order of first use."""
     scratch = preparation.carve(arena, launch)
     return scratch, _KERNELS[launch.route].carve(arena, launch)
 
 
-def _execute(launch: Launch, given: tensors.Tensors, arena: Arena, backend: Backend) -> Executed:
-    """One execution; what the tensors hold afterwards, on the host."""
+def execute(launch: Launch, given: tensors.Tensors, arena: Arena) -> Executed:
+    """One execution on the arena's backend; what the tensors hold afterwards, on the host.
+
+    Raises:
+        Fault: the plan and the kernel differ.
+    """
+    backend = arena.backend
+    if backend is None:
+        raise ValueError("an arena on paper has no memory to execute in")
     bound = tensors.bind(launch, given, backend, arena.arrangement.poison)
-    scratch, own = _carve(arena, launch)
+    scratch, own = carve(arena, launch)
     prepared = preparation.prepare(bound, arena, scratch)
     _KERNELS[launch.route].attend(bound, prepared, arena, own)
     preparation.finish(bound, arena, prepared)

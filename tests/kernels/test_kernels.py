@@ -79,7 +79,7 @@ def test_on_paper_the_same_bytes_are_asked_for(which):
     planned = plan(drawn.recipe)
     paper, real = Arena(planned, UNNEEDED), Arena(planned, UNNEEDED, HOST, EXACT)
     for arena in (paper, real):
-        checking._carve(arena, drawn.launch)  # noqa: SLF001
+        checking.carve(arena, drawn.launch)
     assert [event.size for event in paper.events] == [event.size for event in real.events]
     assert all(region.memory is None for region in paper.regions.values())
 
@@ -152,7 +152,7 @@ def outputs(route, **said):
     """Return the output of a launch on a route, on contents that do not depend on the route."""
     launch, planned = sized(route, **said)
     contents = tensors.draw(launch, 7)
-    done = checking._execute(launch, contents, Arena(planned, UNNEEDED, HOST), HOST)  # noqa: SLF001
+    done = checking.execute(launch, contents, Arena(planned, UNNEEDED, HOST))
     return formats.decode(np, done.output, launch.element).astype(np.float64)
 
 

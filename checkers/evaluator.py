@@ -39,10 +39,20 @@ class Evaluator:
 
     def __call__(self, row: Json, where: str) -> dict[str, Json]:
         """Every output key of the row `{"in": ...}`; `where` names the row in errors."""
-        return self.outputs(self.state(row, where))
+        outputs, adapter = self.outputs(self.given(row, where)), self._function.adapter
+        if adapter is None:
+            return outputs
+        return {key: adapter.write(row["in"], key, one) for key, one in outputs.items()}
+
+    def given(self, row: Json, where: str) -> dict[str, Value]:
+        """The input of a row of the system's own shape, as a value per symbol."""
+        adapter = self._function.adapter
+        if adapter and isinstance(row, dict) and "in" in row:
+            row = {"in": adapter.read(row["in"], where)}
+        return self.state(row, where)
 
     def state(self, row: Json, where: str) -> dict[str, Value]:
-        """The row's input as a value per symbol."""
+        """The input of a row of the function's own shape, as a value per symbol."""
         if not isinstance(row, dict) or "in" not in row:
             refuse(where, 'expected an object with a key "in"')
         return dict(_read(self._function.inputs, row["in"], "", where))
@@ -126,9 +136,9 @@ def recorded(rows: Rows) -> Iterator[Replayed]:
     for number, line in enumerate(_lines(rows), 1):
         where = f"{rows.resource}, row {number}"
         row = parse_json(line, where)
-        state = evaluate.state(row, where)
+        state = evaluate.given(row, where)
         want = {key: value for key, value in row.items() if key != "in"}
-        yield Replayed(state, want, evaluate.outputs(state))
+        yield Replayed(state, want, evaluate(row, where))
 
 
 def _lines(rows: Rows) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 __all__ = ["FUNCTIONS", "LADDERS", "OWN", "QUESTIONS"]
 
 _GQA = "routeproof.models.ort.gqa"
+_GENAI = "routeproof.models.genai"
 
 # Each module has `function()`, which builds the `Function` of that name.
 FUNCTIONS: Mapping[str, str] = {
@@ -23,6 +24,14 @@ FUNCTIONS: Mapping[str, str] = {
     "ort.gqa.flash_runtime": f"{_GQA}.flash_runtime",
     "ort.gqa.flash_accumulators": f"{_GQA}.accumulators",
     "ort.gqa.closed_bounds": f"{_GQA}.closed_bounds",
+    "genai.std_attention.layout": f"{_GENAI}.std_attention",
+    "genai.std_attention.requirement": f"{_GENAI}.std_requirement",
+    "genai.index_share.layout": f"{_GENAI}.index_share",
+    "genai.index_share.requirement": f"{_GENAI}.index_share_requirement",
+    "genai.gqa.layout": f"{_GENAI}.gqa",
+    "genai.gqa.requirement": f"{_GENAI}.gqa_requirement",
+    "genai.phase2a.layout": f"{_GENAI}.phase2a",
+    "genai.matmul_nbits": f"{_GENAI}.matmul_nbits",
 }
 
 # Formulas of this project: no real code computes them, so that there are no recorded rows.

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from .records import Record
 
-__all__ = ["Function", "Source", "Table"]
+__all__ = ["Adapter", "Function", "Source", "Table"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,19 @@ class Table(NamedTuple):
         return self.values[index - 1] if 1 <= index <= len(self.values) else self.outside
 
 
+@dataclass(frozen=True, slots=True)
+class Adapter:
+    """How a system's own rows become the inputs of a function, and its outputs the system's own.
+
+    Plain Python in front of the terms, for lists of shapes and texts of errors: what is proved is
+    about the function alone. `read` gives the object with a value per input field, `write` takes
+    the object under "in", the output key and that output. Both raise `InputError`, with `where`.
+    """
+
+    read: Callable[[Any, str], Mapping[str, Any]]
+    write: Callable[[Any, str, Mapping[str, Any]], Any]
+
+
 def _nothing() -> Iterable[Mapping[str, Any]]:
     return ()
 
@@ -47,7 +60,7 @@ class Function:
     `outputs` maps an output key (`out`, or one key per revision) to the record it computes from
     the symbols of `inputs`. `routeproof eval` prints those keys and reads rows of the same shape.
     `tables` are the inputs that a table gives, `attained` inputs on which a bound is proved to be
-    needed in full.
+    needed in full. With an `adapter`, rows are of the system's own shape.
     """
 
     name: str
@@ -57,3 +70,4 @@ class Function:
     outputs: Mapping[str, Record]
     tables: Mapping[str, Table] = field(default_factory=dict)
     attained: Callable[[], Iterable[Mapping[str, Any]]] = _nothing
+    adapter: Adapter | None = None

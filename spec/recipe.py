@@ -80,28 +80,30 @@ class Checks:
         """Perform the checks of a part here, in their order."""
         self._checks.append(Check(when, part.ok, part.status))
 
-    def fits(self, value: Int, *, when: Bool = TRUE) -> Int:
-        """The exact value, checked against the limit."""
-        self.require(value <= self._limit, self._overflow, when=when)
+    def fits(self, value: Int, *, when: Bool = TRUE, failure: str = "") -> Int:
+        """The exact value, checked against the limit; `failure` names this overflow of its own."""
+        self.require(value <= self._limit, failure or self._overflow, when=when)
         return value
 
-    def product(self, *factors: Int | int, when: Bool = TRUE) -> Int:
+    def product(self, *factors: Int | int, when: Bool = TRUE, failure: str = "") -> Int:
         """The exact product, every partial product checked from left to right."""
         result = integer(factors[0])
         for factor in factors[1:]:
-            result = self.fits(result * integer(factor), when=when)
+            result = self.fits(result * integer(factor), when=when, failure=failure)
         return result
 
-    def total(self, *parts: Int | int, when: Bool = TRUE) -> Int:
+    def total(self, *parts: Int | int, when: Bool = TRUE, failure: str = "") -> Int:
         """The exact sum, every partial sum checked from left to right."""
         result = integer(parts[0])
         for part in parts[1:]:
-            result = self.fits(result + integer(part), when=when)
+            result = self.fits(result + integer(part), when=when, failure=failure)
         return result
 
-    def align(self, value: Int, alignment: Int | int, *, when: Bool = TRUE) -> Int:
+    def align(
+        self, value: Int, alignment: Int | int, *, when: Bool = TRUE, failure: str = ""
+    ) -> Int:
         """The value rounded up; `value + alignment - 1` is what has to fit, as in C."""
-        self.fits(value + (alignment - 1), when=when)
+        self.fits(value + (alignment - 1), when=when, failure=failure)
         return align_up(value, alignment)
 
 

@@ -1,0 +1,1 @@
+"""What is claimed of onnx-genai's governed CUDA kernels."""

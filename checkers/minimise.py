@@ -1,7 +1,8 @@
 """Minimisation: move every symbol to its rest value as far as the state still fails, and check it.
 
 Symbols go in declared order, flags and enums towards their default, floats to the first of
-`SIMPLE` that fails, integers towards their rest from either side. When no pass changes anything,
+`SIMPLE` that fails, integers towards their rest from either side, and then those that are equal
+together. When no pass changes anything,
 the solver is asked for each integer whether a nearer value would still fail with all others fixed;
 only its "no" makes the state minimal in that symbol. A float that is none of `SIMPLE` stays open.
 """
@@ -44,7 +45,9 @@ class Minimiser:
         """The minimised state, and the symbols whose minimality stayed open."""
         current, left_open = dict(state), None
         while left_open is None:
-            while sum(self._shrink(symbol, current) for symbol in self.symbols):
+            while sum(self._shrink(symbol, current) for symbol in self.symbols) or (
+                self._shrink_equal(current)
+            ):
                 pass
             left_open = self._settle(current)
         return current, left_open
@@ -84,6 +87,21 @@ class Minimiser:
             if self.fails({**state, symbol.name: candidate}):
                 state[symbol.name] = candidate
                 return True
+        return False
+
+    def _shrink_equal(self, state: dict[str, Value]) -> bool:
+        """Move integers that are equal together: a claim that compares them keeps each in place."""
+        groups: dict[int, list[Int]] = {}
+        for symbol in self.symbols:
+            if isinstance(symbol, Int) and state[symbol.name] != self.rests[symbol.name]:
+                groups.setdefault(int(state[symbol.name]), []).append(symbol)
+        for value, group in groups.items():
+            rest = max(int(self.rests[symbol.name]) for symbol in group)
+            for candidate in self._nearer(group[0], value, rest) if len(group) > 1 else ():
+                moved = {**state, **dict.fromkeys((one.name for one in group), candidate)}
+                if self.fails(moved):
+                    state.update(moved)
+                    return True
         return False
 
     def _candidates(self, symbol: Term, value: Value) -> Iterator[Value]:

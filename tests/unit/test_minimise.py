@@ -100,6 +100,17 @@ def test_a_move_of_one_symbol_lets_another_move():
     assert state == {"far": 0, "wide": 3}
 
 
+def test_integers_that_have_to_be_equal_move_together():
+    """None of them can alone."""
+
+    def fails(state):
+        return state["wide"] == state["far"] >= 3
+
+    start = {"wide": 1_881_857, "far": 1_881_857}
+    state, _ = minimised(fails, (wide, far), start, probe=lambda *_: "none")
+    assert state == {"wide": 3, "far": 3}
+
+
 def test_constants_of_the_claim_are_tried():
     """A value that only the claim knows is found without a solver."""
     fails = {3**30, 3**30 + 12345}

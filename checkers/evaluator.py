@@ -145,7 +145,7 @@ def _lines(rows: Rows) -> list[str]:
     try:
         packed = resources.files(rows.package).joinpath(rows.resource).read_bytes()
         return gzip.decompress(packed).decode().splitlines()
-    except (ImportError, OSError, EOFError, ValueError) as error:
+    except (ImportError, OSError, EOFError, ValueError, TypeError) as error:
         raise InputError(f"cannot read {rows.resource} of {rows.package}: {error}") from error
 
 

@@ -79,7 +79,8 @@ def _seconds(text: str) -> float:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known that every obligation carries."""
+    """Make the marker known that every obligation carries; refuse folders that cannot be."""
+    _proof_folders(config)
     config.addinivalue_line("markers", "obligation: a statement that routeproof decides")
 
 
@@ -132,10 +133,19 @@ def _is_proof(path: Path, config: pytest.Config) -> bool:
     """Whether it lies below a folder of proofs, and is no test file, which pytest collects."""
     if path.suffix != ".py" or not path.is_relative_to(config.rootpath):
         return False
-    folders = path.relative_to(config.rootpath).parts[:-1]
-    if set(folders).isdisjoint(config.getini("routeproof_folders")):
+    folders = {config.rootpath.name, *path.relative_to(config.rootpath).parts[:-1]}
+    if folders.isdisjoint(_proof_folders(config)):
         return False
     return not any(path.match(pattern) for pattern in config.getini("python_files"))
+
+
+def _proof_folders(config: pytest.Config) -> list[str]:
+    """The names of folders of proofs; a path would match nothing and say nothing."""
+    names = [str(Path(one)) for one in config.getini("routeproof_folders")]
+    for name in names:
+        if len(Path(name).parts) != 1:
+            raise pytest.UsageError(f"routeproof_folders: {name!r} is no name of a folder")
+    return names
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -226,6 +236,7 @@ def _test_function(one: Obligation, config: pytest.Config) -> Callable[..., None
         _check(replace(one, statement=functools.partial(one.statement, **arguments)), config)
 
     vars(decided).update(__test__=True, obligation=one)
+    decided.__name__ = "decided"  # a mark on a function called <lambda> would mark nothing
     marked: Callable[..., None] = pytest.mark.obligation(decided)
     return marked
 

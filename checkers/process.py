@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import sys
+import time
 
-__all__ = ["prepare"]
+__all__ = ["STARTED", "prepare"]
+
+STARTED = time.time()
+"""When this module was imported, which is before any other of ours that decides anything."""
 
 
 def prepare() -> None:

@@ -35,7 +35,7 @@ from routeproof.spec.obligation import (
 )
 from routeproof.spec.text import closest
 
-from .siblings import siblings_importable
+from .siblings import FromSource, siblings_importable
 
 __all__ = [
     "build",
@@ -176,7 +176,7 @@ def load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise InputError(f"{path}: {'not a file' if path.exists() else 'no such file'}")
     name = f"_routeproof_{path.stem}_{abs(hash(path.resolve()))}"
-    spec = importlib.util.spec_from_file_location(name, path)
+    spec = importlib.util.spec_from_file_location(name, path, loader=FromSource(name, str(path)))
     if spec is None or spec.loader is None:
         raise InputError(f"{path}: not a Python file")
     module = importlib.util.module_from_spec(spec)

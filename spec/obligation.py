@@ -109,6 +109,8 @@ class Claim:
                 _require(is_line, f"{name!r}: names are printable texts")
                 if not isinstance(part, kinds):  # a term is long: written out only when it is wrong
                     raise ModelError(f"{name!r} is {part!r}, not {what}")
+        for name in ("goal", "assuming", "shows", "regimes"):
+            self._plain_names(name)
         if not self.goals:
             raise ModelError("a claim without a goal would hold of anything")
         _require(isinstance(self.settles, Mapping), "a mapping of symbol names to integers")
@@ -118,6 +120,13 @@ class Claim:
             self._check_symbols()
         launches: object = self.launches
         _require(launches is None or isinstance(launches, Invocation), "an Invocation")
+
+    def _plain_names(self, field_name: str) -> None:
+        """Names are texts as such: a kind of its own could show another text than it is."""
+        parts = getattr(self, field_name)
+        if isinstance(parts, Mapping) and any(type(one) is not str for one in parts):
+            plain = {str.__str__(key): value for key, value in parts.items()}
+            object.__setattr__(self, field_name, plain)
 
     def _check_symbols(self) -> None:
         """Refuse names that settle nothing, and regimes of what the claim is not about."""

@@ -121,6 +121,9 @@ class IntDomain:
         for bound in given:
             if bound is not None and (not isinstance(bound, int) or isinstance(bound, bool)):
                 raise ModelError(f"a bound of a domain is an int, got {bound!r}")
+        for name, bound in zip(("lo", "hi", "multiple_of"), given, strict=True):
+            if isinstance(bound, int):  # a kind of its own could show another number than it is
+                object.__setattr__(self, name, int(bound))
         if self.multiple_of < 1:
             raise ModelError(f"multiple_of must be positive, got {self.multiple_of}")
         if self.lo is not None and self.hi is not None and self.rest > self.hi:
@@ -173,11 +176,12 @@ class EnumSort:
 
     def __post_init__(self) -> None:
         """Refuse a sort without members, and members that cannot be told apart."""
-        _named(self.name)
         given: object = self.members
         if not isinstance(given, tuple) or not given:
             raise ModelError(f"{self.name}: members are a tuple of names, got {self.members!r}")
-        if len(set(map(_named, self.members))) < len(self.members):
+        object.__setattr__(self, "name", _named(self.name))
+        object.__setattr__(self, "members", tuple(map(_named, given)))
+        if len(set(self.members)) < len(self.members):
             raise ModelError(f"{self.name}: a member is given twice: {', '.join(self.members)}")
         if len(self.members) > _MOST_MEMBERS:
             raise ModelError(f"{self.name}: {len(self.members)} members, at most {_MOST_MEMBERS}")
@@ -562,7 +566,7 @@ def _float(value: float, width: Width) -> Float:
 def _named(name: object) -> str:
     if not isinstance(name, str) or not name.isprintable() or not name:
         raise ModelError(f"{name!r} cannot name a symbol: a printable text can")
-    return name
+    return str.__str__(name)  # a kind of its own could show another text than it is
 
 
 def _width(width: Width) -> Width:

@@ -33,14 +33,14 @@ def digest(data: object) -> str:
 def statement_digest(statement: Statement) -> str | None:
     """The statement's digest; None if it holds what has no digest, and so cannot be recognised."""
     read: list[object] = [statement]
-    if isinstance(statement, Rows):
-        function = load_function(statement.function)
-        packed = resources.files(statement.package).joinpath(statement.resource).read_bytes()
-        read += [function.name, function.inputs, function.outputs, packed.hex()]
     walk = _Walk()
     try:
+        if isinstance(statement, Rows):
+            function = load_function(statement.function)
+            packed = resources.files(statement.package).joinpath(statement.resource).read_bytes()
+            read += [function.name, function.inputs, function.outputs, packed.hex()]
         plain = walk.plain(read)
-    except TypeError:
+    except (TypeError, ImportError, OSError, ValueError):  # who decides it says what is wrong
         return None
     return digest([plain, [symbol.name for symbol in free_symbols(*walk.terms)]])
 
@@ -57,8 +57,8 @@ class _Walk:
         if isinstance(part, Term):
             self.terms.append(part)
             return ["term", self._names(part)]
-        if isinstance(part, Enum):
-            return [type(part).__qualname__, part.name]
+        if isinstance(part, Enum):  # of a user's own: what it is may change below its name
+            raise TypeError(type(part))
         if part is None or type(part) in (bool, int, str):
             return part
         if isinstance(part, Mapping):

@@ -12,7 +12,7 @@ def cache_place() -> Path:
     """`ROUTEPROOF_CACHE_DIR`, or else the folder that the platform has for caches."""
     given = os.environ.get("ROUTEPROOF_CACHE_DIR")
     if given:
-        return Path(given)
+        return Path(given).expanduser().absolute()
     from platformdirs import user_cache_path
 
     return user_cache_path("routeproof")

@@ -14,12 +14,15 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from routeproof.checkers.process import STARTED
+
 from .fingerprint import digest
 
 __all__ = ["HEADER", "Sources", "files", "read_sources"]
 
 _PACKAGES = ("spec", "checkers", "models", "kernels_ref", "proofs")
 _LEMMAS = "proofs/calculus.py"
+_UNCHECKED = 1
 HEADER = struct.Struct("<4sIII")  # of compiled Python: magic, flags, source's time, source's size
 
 
@@ -27,14 +30,16 @@ HEADER = struct.Struct("<4sIII")  # of compiled Python: magic, flags, source's t
 class Sources:
     """Digests of the tool and of the whole package, and the stamp of the files they were taken of.
 
-    `stale` names a file whose compiled form Python takes for current although it is older: what
-    runs is not what the digests are of.
+    `stale` names a file whose compiled form Python takes for current although it is older, and
+    `edited` one that was written after this process began: what runs is not what the digests are
+    of.
     """
 
     tool: str
     package: str
     stamp: str
     stale: str = ""
+    edited: str = ""
 
     def unchanged(self) -> bool:
         """Whether no file has been touched since."""
@@ -54,8 +59,9 @@ def read_sources() -> Sources:
         for name, one in digests.items()
         if name.startswith(("spec/", "checkers/")) or name == _LEMMAS
     }
-    stale = next((str(path) for path in found.values() if _is_stale(path)), "")
-    return Sources(digest(tool), digest(digests), stamp, stale)
+    is_old = (str(path) for path in found.values() if _is_stale(path) or _is_unchecked(path))
+    is_new = (str(path) for path in found.values() if path.stat().st_mtime > STARTED)
+    return Sources(digest(tool), digest(digests), stamp, next(is_old, ""), next(is_new, ""))
 
 
 def files() -> Iterator[tuple[str, Path]]:
@@ -89,3 +95,15 @@ def _is_stale(path: Path) -> bool:
         int(source.st_mtime) & 0xFFFFFFFF,
         source.st_size & 0xFFFFFFFF,
     )
+
+
+def _is_unchecked(path: Path) -> bool:
+    """Whether Python takes the compiled form without looking at the source, and they differ."""
+    if path.suffix != ".py":
+        return False
+    try:
+        head = Path(importlib.util.cache_from_source(str(path))).read_bytes()[: HEADER.size]
+        _, flags, *_ = HEADER.unpack(head)
+    except (OSError, struct.error):
+        return False
+    return flags == _UNCHECKED and importlib.util.source_hash(path.read_bytes()) != head[8:16]

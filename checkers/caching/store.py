@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
@@ -25,6 +26,7 @@ __all__ = ["Entry", "Store", "checksum", "pack", "unpack"]
 
 _LAYOUT = "v1"
 _DRAFT = ".draft-"
+_ENTRY = re.compile(r"[0-9a-f]{32}\.json")
 _ABANDONED_SECONDS = 3600.0  # no writer takes that long over a draft
 
 
@@ -89,10 +91,10 @@ class Store:
             self._path(kind, digest(key)).unlink(missing_ok=True)
 
     def entries(self, kind: str) -> Iterator[Entry]:
-        """Every file of a kind that is no draft, damaged ones too, in order of name."""
+        """Every file of a kind that is named as entries are, damaged ones too, in order of name."""
         for path in sorted((self.root / _LAYOUT / kind).glob("*/*")):
             with suppress(OSError):  # another process may have removed it
-                if not path.name.startswith(_DRAFT):
+                if _ENTRY.fullmatch(path.name):
                     stat = path.stat()
                     yield Entry(path, stat.st_size, stat.st_mtime, _named(path))
 
@@ -130,11 +132,16 @@ def unpack(packed: bytes) -> Mapping[str, Any] | None:
     try:
         if json.loads(head) != {"checksum": checksum(body)}:
             return None
-        document = json.loads(body)
+        document = json.loads(body, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         return None
     whole = isinstance(document, dict) and set(document) == {"key", "body"}
     return document if whole and all(isinstance(one, dict) for one in document.values()) else None
+
+
+def _refuse_constant(text: str) -> float:
+    """NaN and the infinities are no JSON, and nothing that `pack` writes."""
+    raise ValueError(text)
 
 
 def checksum(body: bytes) -> str:

@@ -85,6 +85,9 @@ def open_cache(root: Path, options: Options, mode: Mode = "use") -> Cache | None
             " touch the file to have it compiled again"
         )
         return None
+    if sources.edited:
+        warn(f"cache: not used, as {sources.edited} was written after this run began")
+        return None
     try:
         root.mkdir(parents=True, exist_ok=True)
         is_usable = os.access(root, os.R_OK | os.W_OK | os.X_OK)

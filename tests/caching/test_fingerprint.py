@@ -4,15 +4,18 @@ import os
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from enum import StrEnum
 
 import pytest
 from differential.strategies import terms
 from hypothesis import given
 
 from routeproof.checkers.caching.fingerprint import digest, statement_digest
+from routeproof.checkers.evaluator import recorded
 from routeproof.checkers.registry import load_obligations
 from routeproof.spec.derivation import Digests
 from routeproof.spec.envelope import Bound, Envelope
+from routeproof.spec.errors import InputError
 from routeproof.spec.function import Source
 from routeproof.spec.ladder import Ladder, Rung
 from routeproof.spec.obligation import Claim, Reach, Rows
@@ -186,3 +189,48 @@ def test_it_does_not_depend_on_what_was_built_before(ending):
         for order, seed in (("forwards", "1"), ("backwards", "2"))
     )
     assert forwards == backwards
+
+
+class Shown(int):
+    """A number that shows as another."""
+
+    def __repr__(self):
+        """Show what is the same for many."""
+        return "5"
+
+
+class Named(StrEnum):
+    """A text with a name of its own."""
+
+    ONE = "x"
+
+
+def test_numbers_of_a_kind_of_their_own_are_the_numbers_they_are():
+    """Whatever they show."""
+    one, two = (Claim(symbol_int("n", IntDomain(0, Shown(most))) <= 5) for most in (5, 7))
+    assert statement_digest(one) != statement_digest(two)
+
+
+def test_a_member_of_a_users_enum_is_nothing_that_is_recognised():
+    """What it is may change below its name."""
+    assert statement_digest(Claim(x + y >= 0, settles={Named.ONE: 3})) is None
+
+
+def test_names_of_a_kind_of_their_own_are_plain_texts():
+    """In claims and enums: they travel between processes."""
+    claim = Claim({Named.ONE: x >= 0}, assuming={Named.ONE: x >= 1}, shows={Named.ONE: x})
+    names = [*claim.goals, *claim.assuming, *claim.shows, *EnumSort("one", (Named.ONE,)).members]
+    assert [type(name) for name in names] == [str] * 4
+    assert set(names) == {"x"}
+
+
+@pytest.mark.parametrize(
+    ("package", "resource"),
+    [("no_such", "rows"), ("json", "nothing"), ("json", ""), ("json.x", "x")],
+)
+def test_rows_that_cannot_be_read_have_no_digest(package, resource):
+    """Who replays them says what is wrong."""
+    rows = Rows("ort.gqa.classifier", package, resource)
+    assert statement_digest(rows) is None
+    with pytest.raises(InputError, match="cannot read"):
+        list(recorded(rows))

@@ -1,7 +1,9 @@
 """The sources: which files a verdict depends on, and that a change of one is noticed."""
 
 import os
+import py_compile
 import shutil
+import time
 
 import pytest
 
@@ -102,3 +104,24 @@ def test_bytecode_that_hides_an_edit_is_noticed(package):
     stale = compile_for(second, 400)
     assert stale.stale == str(source)
     assert not stale.unchanged()
+
+
+def test_bytecode_that_nobody_checks_is_noticed_where_its_source_is_another(package):
+    """As `compileall --invalidation-mode unchecked-hash` makes it."""
+    source = package / "spec" / "text.py"
+    compiled = sources.Path(sources.importlib.util.cache_from_source(str(source)))
+    compiled.parent.mkdir()
+    mode = py_compile.PycInvalidationMode.UNCHECKED_HASH
+    py_compile.compile(str(source), str(compiled), invalidation_mode=mode)
+    assert read_sources().stale == ""
+    source.write_text(source.read_text() + "\n")
+    assert read_sources().stale == str(source)
+
+
+def test_a_file_written_after_this_run_began_is_noticed(package, monkeypatch):
+    """What runs was read before."""
+    source = package / "spec" / "text.py"
+    monkeypatch.setattr(sources, "STARTED", time.time() + 1)
+    assert read_sources().edited == ""
+    os.utime(source, (time.time() + 2,) * 2)
+    assert read_sources().edited == str(source)

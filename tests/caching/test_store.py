@@ -176,3 +176,25 @@ def test_parallel_writers_never_mix(store, warned):
     assert warned == []
     assert len(list(store.root.rglob("*.json"))) == 1
     assert not list(store.root.rglob(".draft-*"))
+
+
+def test_what_is_no_entry_is_left_alone(store):
+    """Whoever names a folder that holds something else keeps it."""
+    store.put("verdicts", KEY, BODY)
+    mine = store.root / "v1" / "verdicts" / "ab" / "list.py"
+    mine.parent.mkdir(exist_ok=True)
+    mine.write_text("mine")
+    assert len(list(store.entries("verdicts"))) == 1
+    assert len(store.prune(0.0)) == 1
+    assert mine.read_text() == "mine"
+
+
+def test_an_entry_with_a_number_that_is_none_is_damaged(store):
+    """NaN is no JSON, whatever the checksum says."""
+    store.put("verdicts", KEY, BODY)
+    path = file_of(store)
+    body = b'{"key":{"part":NaN},"body":{}}'
+    head = json.dumps({"checksum": module.checksum(body)}).encode()
+    path.write_bytes(head + b"\n" + body + b"\n")
+    assert file_of(store) == path
+    assert [entry.path for entry in store.prune(1e9)] == [path]

@@ -214,6 +214,18 @@ for most in (2**31 - 1, 5):
     run({"test_a.py": text, "proofs/b.py": text}).assert_outcomes(passed=2, failed=2)
 
 
+def test_statements_without_a_name_are_tests_too(run):
+    """A lambda, say."""
+    text = (
+        HEAD
+        + """
+for most in (2**31 - 1, 5):
+    obligation(f"own.most.{most}", "at most")(lambda most=most: Claim(length <= most))
+"""
+    )
+    run({"test_a.py": text}).assert_outcomes(passed=1, failed=1)
+
+
 def test_two_of_one_id_are_refused(run):
     """Neither may hide the other."""
     text = TWO + TWO.replace(HEAD, "").replace("own.size.positive", "own.size.other")
@@ -346,6 +358,29 @@ def test_a_file_of_proofs_imports_what_lies_beside_it(run):
     run({"csrc/proofs/kernel_model.py": MODEL, "csrc/proofs/a.py": proof}).assert_outcomes(
         passed=1, failed=1
     )
+
+
+@pytest.mark.parametrize("folder", ["claims", "./claims", "claims/"])
+def test_folders_of_proofs_have_the_names_that_are_asked_for(run, folder):
+    """However they are spelled."""
+    run({"claims/a.py": TWO}, "-o", f"routeproof_folders={folder}").assert_outcomes(
+        passed=1, failed=1
+    )
+
+
+def test_a_folder_of_proofs_is_a_name_and_no_path(run):
+    """It would match nothing, and say nothing."""
+    outcome = run({"a/claims/a.py": TWO}, "-o", "routeproof_folders=a/claims")
+    assert outcome.ret == pytest.ExitCode.USAGE_ERROR
+    outcome.stderr.fnmatch_lines(["*routeproof_folders: 'a/claims' is no name of a folder*"])
+
+
+def test_pytest_may_be_run_inside_a_folder_of_proofs(run, pytester):
+    """Its root is then one of them."""
+    run({"proofs/a.py": TWO, "proofs/pytest.ini": "[pytest]\n"})
+    pytester.chdir()
+    outcome = pytester.runpytest_subprocess("--rootdir", "proofs", "proofs")
+    outcome.assert_outcomes(passed=1, failed=1)
 
 
 @pytest.mark.parametrize("mode", ["prepend", "append", "importlib"])

@@ -1,5 +1,7 @@
 """Modules beside a user's file: imported as a script would, and never one in place of another."""
 
+import importlib
+import os
 import sys
 from pathlib import Path
 
@@ -103,3 +105,48 @@ def test_what_is_not_there_is_told_with_its_line(write):
     write(a__one=own("one"))
     with pytest.raises(InputError, match=r"one\.py:1: ModuleNotFoundError: .*own_model"):
         goals("a/one.py")
+
+
+def test_an_edit_in_the_same_second_at_the_same_size_is_seen(write, tmp_path):
+    """Python's compiled forms would not show it, of the file or of what it imports."""
+    for number in range(4):
+        limit = 10 + number
+        write(
+            model=f"limit = {limit}",
+            own=OWN.format(imports="import model", name="a", most="model.limit"),
+        )
+        (one,) = load_obligations([tmp_path / "own.py"]).values()
+        assert repr(build(one).goal) == f"x <= {limit}"
+        sys.modules.pop("model")
+        write(own=OWN.format(imports="", name="a", most=limit + 1))
+        (one,) = load_obligations([tmp_path / "own.py"]).values()
+        assert repr(build(one).goal) == f"x <= {limit + 1}"
+
+
+def test_a_file_that_keeps_its_time_is_seen(write, tmp_path):
+    """A package beside it, too."""
+    own = OWN.format(imports="from kernels import model", name="a", most="model.limit")
+    for limit in (5, 7):
+        write(kernels____init__="", kernels__model=f"limit = {limit}", own=own)
+        os.utime(tmp_path / "kernels/model.py", (1, 1))
+        (one,) = load_obligations([tmp_path / "own.py"]).values()
+        assert repr(build(one).goal) == f"x <= {limit}"
+        for name in ("kernels", "kernels.model"):
+            sys.modules.pop(name)
+    assert not list(tmp_path.rglob("*.pyc"))
+
+
+def test_a_module_that_someone_else_imported_is_not_taken_for_the_one_beside(write, tmp_path):
+    """A test's own helper of the name, say."""
+    write(
+        elsewhere__model="limit = 3",
+        model="limit = 4",
+        own=OWN.format(imports="import model", name="a", most="model.limit"),
+    )
+    sys.path.insert(0, str(tmp_path / "elsewhere"))
+    try:
+        importlib.import_module("model")
+        with pytest.raises(InputError, match="'model' beside it is another module than"):
+            load_obligations([tmp_path / "own.py"])
+    finally:
+        sys.path.remove(str(tmp_path / "elsewhere"))

@@ -10,6 +10,7 @@ from .function import Function, Source
 from .ladder import Ladder, Rung
 from .obligation import Claim, Invocation, Obligation, Reach, Rows, Verdict, obligation
 from .phase import Phases
+from .protocol import Event, FiniteMap, Outcome, Protocol, Variable, added, event
 from .recipe import SIZE_MAX, Checks, Recipe, Region, status_sort
 from .records import EnumSet, Float32, Int32, Int64, Record, SizeT, leaves, select, symbols
 from .terms import (
@@ -58,6 +59,8 @@ __all__ = [
     "EnumSet",
     "EnumSort",
     "Envelope",
+    "Event",
+    "FiniteMap",
     "Float",
     "Float32",
     "Function",
@@ -68,7 +71,9 @@ __all__ = [
     "Invocation",
     "Ladder",
     "Obligation",
+    "Outcome",
     "Phases",
+    "Protocol",
     "Reach",
     "Recipe",
     "Record",
@@ -77,12 +82,15 @@ __all__ = [
     "Rung",
     "SizeT",
     "Source",
+    "Variable",
     "Verdict",
+    "added",
     "align_up",
     "all_of",
     "any_of",
     "ceil_div",
     "ceiling",
+    "event",
     "first",
     "float32",
     "float64",

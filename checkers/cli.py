@@ -643,7 +643,9 @@ def explain(targets: tuple[str, ...], smtlib: bool, latex: bool) -> int:
     show_default=True,
     help="Where reference kernels run what a state stands for.",
 )
-@click.option("--random", "count", type=click.IntRange(1), help="Run so many drawn launches.")
+@click.option(
+    "--random", "count", type=click.IntRange(1, 1_000_000), help="Run so many drawn launches."
+)
 @click.option("--seed", type=click.IntRange(0), help="Of the drawn launches; 0 unless given.")
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Worker processes [default: cores].")
 @_FORM

@@ -44,6 +44,8 @@ def run_replay(path: Path, files: Sequence[Path], kernels: str) -> int:
     """
     data = read_json(path)
     if isinstance(data, dict) and "launch" in data:
+        if files:
+            raise InputError(f"{files[0]}: a launch needs no obligations")
         return _replay_launch(data, str(path), kernels)
     known = load_obligations(files)
     found = [_named(one, str(path)) for one in _counterexamples(data, str(path))]
@@ -69,6 +71,8 @@ def _replay_launch(data: Mapping[str, Any], where: str, kernels: str) -> int:
     """Run a launch that was drawn at random again."""
     if not isinstance(data["launch"], dict):
         raise InputError(f"{where}: 'launch' is not an object")
+    if unknown := data.keys() - {"schema_version", "launch"}:
+        raise InputError(f"{where}: unknown key {min(unknown)!r} beside 'launch'")
     _is_version_1(data, where)
     if kernels == "none":
         raise InputError(f"{where}: a launch needs --kernels numpy or cupy")
@@ -94,6 +98,8 @@ def _counterexamples(data: Any, where: str) -> list[Any]:  # noqa: ANN401 - JSON
 
 
 def _is_version_1(data: Mapping[str, Any], where: str) -> None:
+    if "schema_version" not in data:
+        raise InputError(f"{where}: needs 'schema_version'")
     if repr(data.get("schema_version")) != "1":
         raise InputError(f"{where}: schema_version {data.get('schema_version')} is not 1")
 

@@ -40,7 +40,6 @@ __all__ = [
     "Region",
 ]
 
-GUARD = 0xC3
 _APART = 512  # a multiple of what any view is aligned to
 
 
@@ -86,11 +85,13 @@ class Arrangement:
 
     name: str
     poison: int
+    guard: int
     apart: int
 
 
-EXACT = Arrangement("exact", 0xFF, 0)  # all ones: no number in any floating type, -1 as an integer
-SPREAD = Arrangement("spread", 0x5A, _APART)
+# All ones are no number in any floating type, and -1 as an integer.
+EXACT = Arrangement("exact", 0xFF, 0xC3, 0)
+SPREAD = Arrangement("spread", 0x5A, 0x3C, _APART)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,15 @@ class Region:
     def needed(self) -> int:
         """Bytes that the kernel has a use for."""
         return sum(part.size for part in self.parts if part.needed)
+
+    def untouched(self, touched: Array) -> list[Part]:
+        """The needed parts of which no byte was written, by a mask over the region."""
+        at, found = 0, []
+        for part in self.parts:
+            if part.needed and part.size and not touched[at : at + part.size].any():
+                found.append(part)
+            at += part.size
+        return found
 
     @property
     def asked(self) -> int:
@@ -161,7 +171,7 @@ class Arena:
             raise Fault("the root", f"{root.requested:,} bytes were requested for {size:,}")
         self.root_taken = root.taken
         self._memory = root.memory
-        self._memory[...] = GUARD
+        self._memory[...] = self.arrangement.guard
         for region in self.plan.regions:
             self._bytes_of(region)[...] = self.arrangement.poison
 
@@ -223,15 +233,20 @@ class Arena:
     def excuse(self, name: str) -> None:
         """Say that this launch has no use for a region, as the list of exceptions foresees."""
         if name not in self.unneeded:
-            raise Fault(name, f"{self._size(name):,} bytes are in no list of exceptions")
-        self.regions[name].idle = self.unneeded[name]
+            size = self._carved(name).planned.size
+            raise Fault(name, f"{size:,} bytes are in no list of exceptions")
+        self._carved(name).idle = self.unneeded[name]
 
-    def _size(self, name: str) -> int:
-        return self.regions[name].planned.size
+    def _carved(self, name: str) -> Region:
+        if name not in self.regions:
+            raise Fault(name, "is no region that was carved: 0 bytes")
+        return self.regions[name]
 
     def release(self, name: str) -> None:
         """Give a region back: what was written is counted, and poisoned again."""
-        region = self.regions[name]
+        region = self._carved(name)
+        if name not in self.in_use:
+            raise Fault(name, f"{region.planned.size:,} bytes are released twice")
         if region.memory is not None and self.backend is not None:
             written = region.memory != self.arrangement.poison
             region.touched = self.backend.to_host(written).copy()
@@ -266,7 +281,7 @@ class Arena:
         guarded = np.ones(memory.size, bool)
         for one in self.plan.regions:
             guarded[self._places[one.name] : self._places[one.name] + one.size] = False
-        damaged = np.flatnonzero(guarded & (memory != GUARD))
+        damaged = np.flatnonzero(guarded & (memory != self.arrangement.guard))
         if not damaged.size:
             return
         first, count = int(damaged[0]), damaged.size
@@ -280,11 +295,16 @@ class Arena:
         raise Fault(name, f"{count:,} guard bytes are overwritten, {where}")
 
     def _check_places(self) -> None:
-        """Every region starts as early as its alignment allows, and nothing lies behind the last.
+        """Regions lie in the order of their requests, each as early as its alignment allows.
 
-        A plan without regions has nothing behind them.
+        Nothing lies behind the last; a plan without regions has nothing behind them.
         """
         end, last = 0, "the root"
+        for planned, name in zip(_ordered(self.plan), self.regions, strict=True):
+            if planned.name != name:
+                raise Fault(
+                    name, f"{self.regions[name].planned.size:,} bytes lie behind {planned.name}"
+                )
         for planned in _ordered(self.plan):
             region = self.regions[planned.name]
             start = -(-(end - region.behind) // region.alignment) * region.alignment + region.behind
@@ -304,9 +324,12 @@ def _ordered(plan: Plan) -> list[Planned]:
 
 
 def _check(plan: Plan) -> None:
-    """Regions do not overlap, and lie inside the root."""
-    end, last = 0, ""
+    """Regions have names and sizes, do not overlap, and lie inside the root."""
+    end, last, seen = 0, "the root's start", set[str]()
     for region in _ordered(plan):
+        if region.name in seen or region.size < 1:
+            raise Fault(region.name, f"is planned twice, or with {region.size:,} bytes")
+        seen.add(region.name)
         if region.offset < end:
             raise Fault(
                 region.name,

@@ -8,6 +8,7 @@ asked for and none is touched.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from types import ModuleType
 
@@ -17,13 +18,14 @@ from routeproof.kernels_ref.arena import EXACT, SPREAD, Arena, Plan
 from routeproof.kernels_ref.backends import Backend
 from routeproof.kernels_ref.namespace import Array
 from routeproof.spec.execution import Fault, LaunchReport, RegionBytes
+from routeproof.spec.interpret import Value
 
 from . import flash, memory_efficient, oracle, preparation, tensors, unfused, xqa
 from .launch import Launch, Route
 from .oracle import Executed
 from .plan import UNNEEDED
 
-__all__ = ["MOST_BYTES", "MOST_WORK", "carve", "crosscheck", "execute"]
+__all__ = ["MOST_BYTES", "MOST_WORK", "carve", "check_counts", "crosscheck", "execute"]
 
 MOST_BYTES = 1 << 28
 """Bytes of scratch and tensors up to which a launch is executed."""
@@ -62,8 +64,28 @@ def crosscheck(launch: Launch, plan: Plan, backend: Backend, contents: int) -> L
         is_padded=bool((given.lengths < launch.total).any()),
         is_constant=bool((one.output == one.output.reshape(-1)[0]).all()),
     )
-    _check_touched(arenas[0], report)
+    _check_touched(arenas)
     return report
+
+
+def check_counts(launch: Launch, recipe: Mapping[str, Value]) -> None:
+    """The recipe's counts are those that the kernel derives on its own.
+
+    Raises:
+        Fault: one differs; its name and both values.
+    """
+    derived = {
+        "preparation.effective_kv_cache_capacity": launch.visible,
+        "preparation.cache_row_bytes": launch.row,
+    }
+    if launch.route == "xqa":
+        derived["xqa.subsequences_per_sequence"] = xqa.stretches(launch)
+        derived["xqa.m_tile_size"] = xqa.tile_rows(launch)
+    elif launch.route.startswith("flash"):
+        derived["flash.selected_split_count"] = flash.splits(launch)
+    for name, count in derived.items():
+        if recipe[f"out.{name}"] != count:
+            raise Fault(name, f"the recipe has {recipe[f'out.{name}']:,}, the kernel {count:,}")
 
 
 def _obstacle(launch: Launch, plan: Plan) -> str:
@@ -85,9 +107,8 @@ def _tensor_bytes(launch: Launch) -> int:
 
 
 def carve(arena: Arena, launch: Launch) -> tuple[preparation.Scratch, list[Array]]:
-    """Every region of preparation and route, in the order of first use."""
-    scratch = preparation.carve(arena, launch)
-    return scratch, _KERNELS[launch.route].carve(arena, launch)
+    """Every region of preparation and route, none of them given back."""
+    return preparation.carve(arena, launch), _KERNELS[launch.route].carve(arena, launch)
 
 
 def execute(launch: Launch, given: tensors.Tensors, arena: Arena) -> Executed:
@@ -100,13 +121,17 @@ def execute(launch: Launch, given: tensors.Tensors, arena: Arena) -> Executed:
     if backend is None:
         raise ValueError("an arena on paper has no memory to execute in")
     bound = tensors.bind(launch, given, backend, arena.arrangement.poison)
-    scratch, own = carve(arena, launch)
-    prepared = preparation.prepare(bound, arena, scratch)
-    _KERNELS[launch.route].attend(bound, prepared, arena, own)
+    route = _KERNELS[launch.route]
+    with np.errstate(over="ignore"):  # a softcap near 0 divides scores beyond the largest number
+        prepared = preparation.prepare(bound, arena, preparation.carve(arena, launch))
+        own = route.carve(arena, launch)
+        route.attend(bound, prepared, arena, own)
     preparation.finish(bound, arena, prepared)
+    shares = own[0] if launch.route.startswith("flash") else bound.xp.zeros(0, "float32")
+    tensors_left = (bound.output, bound.present_key, bound.present_value, shares)
+    found = Executed(*(backend.to_host(one).copy() for one in tensors_left))
     arena.close()
-    host = backend.to_host
-    return Executed(host(bound.output), host(bound.present_key), host(bound.present_value))
+    return found
 
 
 def _check_same(one: Executed, two: Executed) -> None:
@@ -121,12 +146,17 @@ def _check_same(one: Executed, two: Executed) -> None:
             )
 
 
-def _check_touched(arena: Arena, report: LaunchReport) -> None:
-    """Every region that the kernel has a use for is written: else it is reserved for nothing."""
-    for one in report.regions:
-        region = arena.regions[one.name]
-        if region.needed and not region.idle and not one.touched:
-            raise Fault(one.name, f"none of its {one.planned:,} bytes is written")
+def _check_touched(arenas: tuple[Arena, ...]) -> None:
+    """Every part that the kernel has a use for is written: else it is reserved for nothing."""
+    for name, region in arenas[0].regions.items():
+        for part in () if region.idle else region.untouched(_touched(arenas, name)):
+            raise Fault(name, f"none of the {part.size:,} bytes of {part.name!r} is written")
+
+
+def _touched(arenas: tuple[Arena, ...], name: str) -> Array:
+    """Which bytes of a region were written in either run."""
+    masks = [one for arena in arenas if (one := arena.regions[name].touched) is not None]
+    return np.asarray(np.logical_or.reduce(masks) if masks else np.zeros(0, bool))
 
 
 def _report(launch: Launch, arenas: tuple[Arena, ...]) -> LaunchReport:
@@ -137,6 +167,7 @@ def _report(launch: Launch, arenas: tuple[Arena, ...]) -> LaunchReport:
         counted={
             "cache mode": launch.mode,
             "quantisation": f"{launch.cache} {launch.k_scales}" if launch.quantized else "none",
+            "V scales": "as K" if launch.v_scales == launch.k_scales else "other than K",
             "type": launch.element,
         },
         regions=tuple(_bytes(arenas, name) for name in arenas[0].regions),
@@ -157,8 +188,7 @@ def _splits(launch: Launch) -> int:
 def _bytes(arenas: tuple[Arena, ...], name: str) -> RegionBytes:
     """One region; a byte is touched if it was written in either run."""
     region = arenas[0].regions[name]
-    masks = [one for arena in arenas if (one := arena.regions[name].touched) is not None]
-    touched = int(np.logical_or.reduce(masks).sum()) if masks else 0
+    touched = int(_touched(arenas, name).sum())
     notes = dict.fromkeys(
         arenas[0].unneeded[key]
         for part in region.parts

@@ -43,12 +43,12 @@ _STORED = (
     ("int4", "per_tensor"),
     ("int4", "per_channel"),
 )
-_HEADS = {
-    "xqa": (64, 64, 128),
-    "flash": (32, 64, 72, 136, 192),
-    "memory_efficient": (32, 64, 136, 160),
+_HEADS: Mapping[Route, tuple[int, ...]] = {
+    "xqa": (64, 64, 128, 256),
+    "flash": (8, 32, 64, 72, 136, 192),
     "flash_fast_decode": (32, 64, 72, 136, 256),
-    "unfused": (32, 40, 64, 136),
+    "memory_efficient": (8, 32, 64, 136, 160, 1024),
+    "unfused": (8, 32, 40, 64, 136),
 }
 
 
@@ -143,7 +143,7 @@ def _question(
     """A node, a device, an envelope of one Run, and that Run."""
     mode = _MODES[route][turn % len(_MODES[route])]
     heads = _HEADS[route]
-    kv_heads, group = chance.choice((1, 2, 3)), chance.choice((1, 2, 4, 5))
+    kv_heads, group = chance.choice((1, 2, 3)), chance.choice((1, 2, 4, 5, 16))
     said: dict[str, Any] = {
         "kv_num_heads": kv_heads,
         "head_size": chance.choice(heads),
@@ -159,6 +159,9 @@ def _question(
         said |= {"cache": cache, "quantization": scales, "head_size": chance.choice((64, 128))}
         said["v_quantization"] = chance.choice(("same", "per_tensor", "per_channel"))
         said["qk_norm"] = said["qk_norm"] and route == "flash"
+    elif said["head_size"] > 512 or group > 8:
+        kv_heads = said["kv_num_heads"] = 1
+        group = 2 if said["head_size"] > 512 else group
     said["num_heads"] = kv_heads * group
     said |= _softmax(route, chance)
     tokens, total, batch = _lengths(route, chance)
@@ -172,9 +175,11 @@ def _question(
         "node": said,
         "device": {
             "sm": chance.choice(("8.0", "8.9", "9.0")),
-            "sms": chance.choice((8, 24, 68, 108)),
+            "sms": chance.choice((8, 24, 68, 108, 188)),
         },
         "kernel_options": _options(route),
+        # The older ladder decodes chunks fast, too.
+        "ladder": "older" if route == "flash_fast_decode" and tokens > 1 else "newest",
         "envelope": {"batch": batch, "query": tokens, "total": total, "past_capacity": held},
     }
     shares = {"shared": (True, True), "windowed": (True, True), "unshared": (False, False)}
@@ -209,14 +214,14 @@ def _softmax(route: Route, chance: random.Random) -> dict[str, Any]:
 def _lengths(route: Route, chance: random.Random) -> tuple[int, int, int]:
     """Query, total and batch: a first prompt, a chunk or a decode step, some of them long."""
     phase = chance.choice(("prompt", "chunk", "decode", "decode"))
-    if route in ("xqa", "flash_fast_decode"):
+    if route == "xqa" or (route == "flash_fast_decode" and phase == "prompt"):
         phase = "decode"
     most = chance.choice((24, 90, 330, 700)) if phase == "decode" else chance.choice((24, 90, 150))
-    total = chance.randint(2, most)
+    total = chance.randint(1, most)
     if phase == "decode":
         return 1, total, chance.choice((1, 1, 2, 3))
-    if phase == "chunk":
-        return chance.randint(2, total), total, 1
+    if phase == "chunk" and total > 2:
+        return chance.randint(2, total - 1), total, 1
     return total, total, chance.choice((1, 2, 3))
 
 

@@ -9,10 +9,11 @@ from routeproof.kernels_ref.backends import Backend, load
 from routeproof.models.ort.gqa import node
 from routeproof.spec.errors import refuse
 from routeproof.spec.execution import Fault, Kernels, LaunchReport
+from routeproof.spec.interpret import Value
 
-from .crosscheck import crosscheck
+from .crosscheck import check_counts, crosscheck
 from .draw import admitted, draw
-from .launch import ROUTES, Route, from_recipe_row
+from .launch import ROUTES, Launch, Route, from_recipe_row
 from .plan import answers, plan
 
 __all__ = ["kernels"]
@@ -29,7 +30,7 @@ class _Kernels:
         drawn = draw(number, seed)
         contents = seed * 1_000_003 + number
         try:
-            return crosscheck(drawn.launch, plan(drawn.recipe), self._backend, contents)
+            return self._checked(drawn.launch, drawn.recipe, contents)
         except Fault as fault:
             run = {"route": drawn.launch.route, "spec": drawn.document, "state": drawn.state}
             raise Fault(fault.region, fault.problem, {**run, "contents": contents}) from fault
@@ -38,9 +39,11 @@ class _Kernels:
         recipe = answers(_RECIPE, row)
         if recipe["out.status"] != "ok":
             refuse(_RECIPE, f"the recipe's status is {recipe['out.status']}: nothing to carve")
-        return crosscheck(from_recipe_row(row), plan(recipe), self._backend, 0)
+        return self._checked(from_recipe_row(row), recipe, 0)
 
     def run(self, run: Mapping[str, Any]) -> LaunchReport:
+        if unknown := run.keys() - {"route", "spec", "state", "contents"}:
+            refuse("launch", f"unknown key {min(unknown)!r}")
         for key, kind in (("route", str), ("spec", dict), ("state", dict), ("contents", int)):
             if type(run.get(key)) is not kind:
                 refuse("launch", f"needs {key!r} ({kind.__name__}), got {run.get(key)!r}")
@@ -52,7 +55,13 @@ class _Kernels:
         found = admitted(route, node.read(run["spec"]), run["state"])
         if isinstance(found, str):
             refuse("launch", found)
-        return crosscheck(found.launch, plan(found.recipe), self._backend, run["contents"])
+        return self._checked(found.launch, found.recipe, run["contents"])
+
+    def _checked(self, launch: Launch, recipe: Mapping[str, Value], contents: int) -> LaunchReport:
+        """Regions and results first: what is wrong there names bytes."""
+        report = crosscheck(launch, plan(recipe), self._backend, contents)
+        check_counts(launch, recipe)
+        return report
 
 
 def kernels(backend: str) -> Kernels:

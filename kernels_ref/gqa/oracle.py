@@ -26,17 +26,21 @@ from .tensors import QK_NORM_EPSILON, Tensors, past_length
 __all__ = ["Executed", "check"]
 
 _HOST = cast("Namespace", np)
-_ULPS = 2.0
+_ULPS = 1.0
 """Of the largest value, by which an output may be off: each route rounds in places of its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Executed:
-    """What a launch left behind, on the host: output (B, S, N, D) and caches (B, Nk, C, row)."""
+    """What a launch left behind, on the host: output (B, S, N, D) and caches (B, Nk, C, row).
+
+    `softmax_lse` (B, N, S) are Flash's log-sum-exp of each row's scores, empty for other routes.
+    """
 
     output: Array
     present_key: Array
     present_value: Array
+    softmax_lse: Array
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,11 @@ def check(launch: Launch, given: Tensors, executed: Executed) -> float:
     for row in range(launch.batch):
         had, total = int(past[row]), int(given.lengths[row])
         cached = [_attended(launch, one, row, had, total) for one in caches]
-        expected = _attention(launch, given, row, query[row, : total - had], cached)
+        expected, sums = _attention(launch, given, row, query[row, : total - had], cached)
+        if executed.softmax_lse.size:
+            shares = executed.softmax_lse[row, :, : total - had].astype(np.float64)
+            limit = 1e-3 + 4 * formats.unit(launch.element) * (1 + np.abs(sums))
+            _within(_Place("softmax_lse", row, 4), shares, sums, limit)
         shown = _numbers(launch, executed.output[row, : total - had])
         largest = float(np.abs(cached[1]).max())
         limit = _ULPS * formats.unit(launch.element) * (np.abs(expected) + largest)
@@ -114,6 +122,7 @@ def _attended(launch: Launch, tensor: _Tensor, row: int, had: int, total: int) -
     rows = np.concatenate([tensor.past[row, :, :held], stored], axis=1)
     kept = min(rows.shape[1], launch.capacity)
     late = min(kept, fresh.shape[1])  # new rows that the cache still holds
+    _check_rest(launch, tensor, row, kept)
     present = tensor.present[row, :, :kept]
     _check_past(tensor.name, row, present[:, : kept - late], rows[:, -kept : rows.shape[1] - late])
     exact = fresh[:, fresh.shape[1] - late :]
@@ -129,6 +138,13 @@ def _attended(launch: Launch, tensor: _Tensor, row: int, had: int, total: int) -
     numbers = formats.unpack(_HOST, rows, launch.cache, tensor.scale).astype(np.float64)
     numbers[:, numbers.shape[1] - late :] = shown
     return numbers
+
+
+def _check_rest(launch: Launch, tensor: _Tensor, row: int, kept: int) -> None:
+    """Behind its tokens the present has the past's own rows, and zeros if it has more."""
+    rest = np.zeros((launch.kv_heads, launch.capacity, launch.row), np.uint8)
+    rest[:, : launch.past_capacity] = tensor.past[row, :, : launch.capacity]
+    _check_past(tensor.name, row, tensor.present[row, :, kept:], rest[:, kept:])
 
 
 def _check_past(name: str, row: int, present: Array, past: Array) -> None:
@@ -162,10 +178,13 @@ def _clipped(launch: Launch, exact: Array, scales: Array) -> Array:
 
 def _attention(
     launch: Launch, given: Tensors, row: int, query: Array, cached: list[Array]
-) -> Array:
-    """The output (tokens, N, D) of a row, head by head, from its K and V (Nk, length, D)."""
+) -> tuple[Array, Array]:
+    """The output (tokens, N, D) and log-sum-exp (N, tokens) of a row, head by head.
+
+    `cached` are its K and V (Nk, length, D).
+    """
     keys, values = cached
-    output = np.zeros(query.shape)
+    output, sums = np.zeros(query.shape), np.zeros((launch.heads, query.shape[0]))
     tokens, length = query.shape[0], keys.shape[1]
     last = np.arange(length - tokens, length)[:, None]
     place = np.arange(length)[None, :]
@@ -182,12 +201,14 @@ def _attention(
             rows, heads = given.bias.shape[:2]
             bias = given.bias[row if rows > 1 else 0, head if heads > 1 else 0]
             score = score + _numbers(launch, bias[:tokens, :length])
-        weight = np.where(hidden, 0.0, np.exp(score))
+        highest = np.where(hidden, -np.inf, score).max(axis=1, keepdims=True)
+        weight = np.where(hidden, 0.0, np.exp(np.where(hidden, highest, score) - highest))
         total = weight.sum(axis=1, keepdims=True)
+        sums[head] = (highest + np.log(total))[:, 0]
         if launch.smooth or launch.sink != "none":
-            total = total + np.exp(sinks[head])
+            total = total + np.exp(sinks[head] - highest)
         output[:, head] = weight / total @ values[shared]
-    return output
+    return output, sums
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,6 +21,9 @@ from .tensors import QK_NORM_EPSILON, Bound
 __all__ = ["Prepared", "Scratch", "carve", "finish", "new_tokens", "prepare"]
 
 
+_VECTORS = ("past", "total", "padded", "cache_past", "cache_total", "evicted")
+
+
 @dataclass(slots=True)
 class Scratch:
     """The regions of preparation, empty where the launch has none."""
@@ -65,10 +68,9 @@ def carve(arena: Arena, launch: Launch) -> Scratch:
         halves = (rows("keys", launch.capacity), rows("values", launch.capacity))
         scratch.compaction = arena.carve("compaction", *halves)
     if not (launch.fast and launch.tokens == 1):
-        vectors = 6 if launch.windowed else 3
-        scratch.lengths = arena.carve(
-            "sequence_lengths", Part("of", (vectors, launch.batch), INT32)
-        )
+        vectors = _VECTORS if launch.windowed else _VECTORS[:3]
+        parts = (Part(name, (launch.batch,), INT32) for name in vectors)
+        scratch.lengths = arena.carve("sequence_lengths", *parts)
     if preprocessed := _preprocessed(launch):
         scratch.qkv = arena.carve("qkv_preprocess", *preprocessed)
     return scratch
@@ -137,20 +139,20 @@ def _lengths(bound: Bound, scratch: Scratch) -> _Lengths:
     """Fill the vectors; fast decode of one token has none, its past is the operator's input."""
     xp, launch, total = bound.xp, bound.launch, bound.given.lengths
     nothing = xp.zeros(launch.batch, "int32")
-    past = nothing if launch.first_prompt else xp.maximum(total - launch.tokens, 0)
+    past = xp.maximum(total - launch.tokens, 0)
     if not scratch.lengths:
         return _Lengths(past, total, past, past, nothing)
-    vectors = scratch.lengths[0]
-    vectors[0], vectors[1] = past, total
-    vectors[2] = launch.tokens if launch.first_prompt else 0
+    stored_past, stored_total, padded, *cache = scratch.lengths
+    stored_past[...], stored_total[...] = past, total
+    padded[...] = launch.tokens if launch.first_prompt else 0
     if not launch.windowed:
-        return _Lengths(vectors[0], vectors[1], vectors[0], vectors[0], nothing)
+        return _Lengths(stored_past, stored_total, stored_past, stored_past, nothing)
+    before, valid, evicted = cache
     resident = xp.minimum(past, launch.capacity)
-    evicted = xp.maximum(resident + (total - past) - launch.capacity, 0)
-    vectors[3] = resident if launch.stages else resident - evicted
-    vectors[4] = vectors[3] + (total - past)
-    vectors[5] = evicted
-    return _Lengths(vectors[0], vectors[4], vectors[3], resident, vectors[5])
+    evicted[...] = xp.maximum(resident + (total - past) - launch.capacity, 0)
+    before[...] = resident if launch.stages else resident - evicted
+    valid[...] = before + (total - past)
+    return _Lengths(stored_past, valid, before, resident, evicted)
 
 
 def _arranged(
@@ -167,6 +169,8 @@ def _arranged(
         _compact(arena, scratch.compaction, present, lengths)
     elif not launch.shared:
         _copy_past(bound, scratch)
+        if scratch.past:
+            arena.release("separate_past")
     return present[0], present[1]
 
 
@@ -175,12 +179,14 @@ def _compact(arena: Arena, scratch: list[Array], present: list[Array], lengths: 
     moves = list(zip(lengths.before.tolist(), lengths.evicted.tolist(), strict=True))
     if not any(length and by for length, by in moves):
         arena.excuse("compaction")
+        arena.release("compaction")
         return
     for half, cache in zip(scratch, present, strict=True):
         for one, (length, by) in enumerate(moves):
             if by:
                 half[one, :, :length] = cache[one, :, by : by + length]
                 cache[one, :, :length] = half[one, :, :length]
+    arena.release("compaction")
 
 
 def _copy_past(bound: Bound, scratch: Scratch) -> None:
@@ -234,8 +240,7 @@ def _rotated(bound: Bound, values: Array, past: Array) -> Array:
     """The first half of each head turned against the second, by absolute position."""
     xp, launch = bound.xp, bound.launch
     steps = xp.arange(0, launch.tokens, dtype="int32")
-    # Padding may reach beyond the longest sequence: its place is read, never written.
-    places = xp.minimum(past[:, None] + steps[None, :], launch.total - 1).reshape(-1)
+    places = (past[:, None] + steps[None, :]).reshape(-1)
     cosine, sine = (
         formats.decode(xp, table, launch.element)[places].reshape(
             launch.batch, launch.tokens, 1, -1
@@ -252,7 +257,7 @@ def finish(bound: Bound, arena: Arena, prepared: Prepared) -> None:
     if not bound.launch.stages:
         return
     scratch = prepared.scratch
-    evicted, valid = scratch.lengths[0][5].tolist(), scratch.lengths[0][4].tolist()
+    valid, evicted = (vector.tolist() for vector in scratch.lengths[4:])
     for staged, cache in zip(scratch.staged, (bound.present_key, bound.present_value), strict=True):
         for one, (first, end) in enumerate(zip(evicted, valid, strict=True)):
             cache[one, :, : end - first] = staged[one, :, first:end]

@@ -69,9 +69,7 @@ class Bound:
 
 
 def past_length(launch: Launch, lengths: Array) -> Array:
-    """Tokens of each sequence before this launch (B,)."""
-    if launch.first_prompt:
-        return np.zeros_like(lengths)
+    """Tokens of each sequence before this launch (B,); a padded prompt has none."""
     past: Array = np.maximum(lengths - launch.tokens, 0)
     return past
 
@@ -81,8 +79,8 @@ def draw(launch: Launch, seed: int) -> Tensors:
     chance = np.random.default_rng(seed)
     shape = (launch.batch, launch.tokens)
 
-    def stored(*extents: int, scale: float = 1.0) -> Array:
-        values = (chance.standard_normal(extents) * scale).astype(np.float32)
+    def stored(*extents: int, sizes: Array | float = 1.0) -> Array:
+        values = (chance.standard_normal(extents) * sizes).astype(np.float32)
         return formats.encode(_HOST, values, launch.element)
 
     lengths = _lengths(launch, chance)
@@ -100,7 +98,7 @@ def draw(launch: Launch, seed: int) -> Tensors:
     bias = (int(chance.choice([1, launch.batch])), int(chance.choice([1, launch.heads])))
     return Tensors(
         lengths=lengths,
-        query=stored(*shape, launch.heads, launch.head_size),
+        query=stored(*shape, launch.heads, launch.head_size, sizes=_query_sizes(launch, chance)),
         key=stored(*shape, launch.kv_heads, launch.head_size),
         value=stored(*shape, launch.kv_heads, launch.head_size),
         past_key=pasts["k"],
@@ -116,11 +114,22 @@ def draw(launch: Launch, seed: int) -> Tensors:
     )
 
 
+def _query_sizes(launch: Launch, chance: np.random.Generator) -> Array:
+    """The size of each token's Q (B, S, 1, 1): now and then tiny, or so large that exp overflows.
+
+    Tiny ones tell an epsilon of QK-norm apart. Large ones only where Q and K are read as they are:
+    a rounding of either would show in the output.
+    """
+    exact = not (launch.qk_norm or launch.rotary or launch.quantized)
+    choices = [1.0, 1.0, 1.0, 2.0**-10 if launch.qk_norm else 32.0 if exact else 1.0]
+    return chance.choice(choices, (launch.batch, launch.tokens, 1, 1))
+
+
 def _lengths(launch: Launch, chance: np.random.Generator) -> Array:
     """Total lengths: one sequence is the longest, the others at most as long."""
     whole = np.full(launch.batch, launch.total, np.int32)
     can_vary = launch.first_prompt or launch.tokens == 1
-    if launch.batch == 1 or not can_vary or not launch.causal:
+    if launch.batch == 1 or not can_vary:
         return whole
     shorter = chance.integers(1, launch.total + 1, launch.batch).astype(np.int32)
     shorter[chance.integers(launch.batch)] = launch.total
@@ -155,6 +164,8 @@ def bind(launch: Launch, tensors: Tensors, backend: Backend, poison: int) -> Bou
     packed = None
     if launch.packed:
         packed = xp.concatenate([given.query, given.key, given.value], axis=2)
+        for part in (given.query, given.key, given.value):
+            part.view("uint8")[...] = poison  # the operator has no such inputs
     past_key, present_key = _cache(launch, xp, given.past_key, launch.shares_key, poison)
     past_value, present_value = _cache(launch, xp, given.past_value, launch.shares_value, poison)
     output = xp.full(tensors.query.shape, 0, launch.storage.storage)

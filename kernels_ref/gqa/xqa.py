@@ -20,7 +20,7 @@ from .launch import Launch
 from .preparation import Prepared
 from .tensors import Bound
 
-__all__ = ["attend", "carve", "stretches"]
+__all__ = ["attend", "carve", "stretches", "tile_rows"]
 
 _TILE = 256  # tokens of the cache
 _LINE = 32  # float32 per row of maxima and sums
@@ -33,7 +33,7 @@ def stretches(launch: Launch) -> int:
     return min(max(1, launch.multiprocessors // sequences), -(-launch.capacity // _TILE))
 
 
-def _rows(launch: Launch) -> int:
+def tile_rows(launch: Launch) -> int:
     """Query heads per tile: the group, rounded up to a size that kernels exist for."""
     return 8 if launch.group <= 8 else 16 if launch.group <= 16 else 32
 
@@ -42,7 +42,7 @@ def carve(arena: Arena, launch: Launch) -> list[Array]:
     """Counters, maxima, sums and outputs per stretch, then what a launch converts."""
     sequences = launch.batch * launch.kv_heads
     count = sequences * stretches(launch)
-    parts, tile = (count, _LINE), (count, _rows(launch), launch.head_size)
+    parts, tile = (count, _LINE), (count, tile_rows(launch), launch.head_size)
     counters = Part("counters", (sequences,), INT32, needed=False)
     arena.carve("semaphore", counters)
     found = arena.carve("row_max", Part("maxima", parts, FP32), alignment=128)

@@ -204,3 +204,48 @@ def test_on_paper_sizes_are_compared_and_no_memory_exists():
     assert one.carve("rows", Part("rows", (2**60,), BYTES)) == []
     one.close()
     assert one.peak == 2**60
+
+
+def test_a_region_is_released_once():
+    """A second time its bytes would be counted twice."""
+    one = arena()
+    carved(one)
+    one.release("sums")
+    with pytest.raises(Fault, match="sums: 16 bytes are released twice"):
+        one.release("sums")
+
+
+@pytest.mark.parametrize("name", ["release", "excuse"])
+def test_what_was_not_carved_is_named(name):
+    """Neither released nor excused."""
+    with pytest.raises(Fault, match="other: is no region that was carved"):
+        getattr(arena(unneeded={"other": "why"}), name)("other")
+
+
+@pytest.mark.parametrize(
+    "regions",
+    [
+        (Planned("a", 0, 8), Planned("a", 256, 8)),
+        (Planned("a", 0, 0),),
+        (Planned("a", 0, -8),),
+        (Planned("a", -256, 8),),
+    ],
+)
+def test_a_plan_with_a_region_twice_or_nowhere_is_refused(regions):
+    """Or of no size."""
+    with pytest.raises(Fault, match=r"^a: .*-?\d+ bytes"):
+        arena(Plan(regions, 512))
+
+
+def test_regions_lie_in_the_order_of_their_requests():
+    """As recipes have it: another order may have another total."""
+    one = arena()
+    one.carve("sums", SUMS)
+    one.carve("scores", SCORES)
+    with pytest.raises(Fault, match="sums: 16 bytes lie behind scores"):
+        one.close()
+
+
+def test_guards_differ_between_the_arrangements():
+    """So that a read of them shows as well."""
+    assert len({EXACT.guard, SPREAD.guard, EXACT.poison, SPREAD.poison}) == 4

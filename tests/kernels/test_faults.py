@@ -1,16 +1,22 @@
 """Seeded faults: a wrong recipe or a wrong kernel is caught, by an error with region and bytes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from kernels.launches import crosscheck, sized
 
-from routeproof.kernels_ref.arena import Plan, Planned
+from routeproof.kernels_ref.arena import Arena, Plan, Planned
 from routeproof.kernels_ref.gqa import flash, preparation, tiles, unfused, xqa
+from routeproof.kernels_ref.gqa.crosscheck import check_counts
 from routeproof.spec.execution import Fault
 
 SPLIT = {"total": 700, "capacity": 720}
 WINDOWED = {"windowed_cache": True, "window": 16, "capacity": 16}
 HALF_ALIASED = {"alias": (True, False), "total": 30, "capacity": 29}
+
+
+WRONG = r"^(output: [0-9,]+ of 1,024|softmax_lse: [0-9]+ of 32) bytes of row 0 are wrong"
 
 
 def changed(planned, name, *, size=0, offset=0):
@@ -112,7 +118,7 @@ def test_swapped_heads(monkeypatch, route):
     launch, planned = sized(route)
     real = tiles.grouped
     monkeypatch.setattr(tiles, "grouped", lambda *of: np.roll(real(*of), 1, axis=1))
-    with pytest.raises(Fault, match=r"^output: [0-9,]+ of 1,024 bytes of row 0 are wrong"):
+    with pytest.raises(Fault, match=WRONG):
         crosscheck(launch, planned)
 
 
@@ -136,7 +142,7 @@ def test_a_window_off_by_one(monkeypatch, route):
         return seen | np.roll(seen, -1, axis=-1)
 
     monkeypatch.setattr(tiles, "mask", wider)
-    with pytest.raises(Fault, match=r"^output: [0-9,]+ of 1,024 bytes of row 0 are wrong"):
+    with pytest.raises(Fault, match=WRONG):
         crosscheck(launch, planned)
 
 
@@ -146,8 +152,8 @@ def test_a_cache_off_by_one(monkeypatch):
     real = preparation.finish
 
     def late(bound, arena, prepared):
-        prepared.scratch.lengths[0][5] -= 1
-        prepared.scratch.lengths[0][4] -= 1
+        for vector in prepared.scratch.lengths[4:]:
+            vector[...] = vector - 1
         real(bound, arena, prepared)
 
     monkeypatch.setattr(preparation, "finish", late)
@@ -166,16 +172,9 @@ def test_a_read_of_scratch_that_was_not_written(monkeypatch):
 def test_a_use_after_release(monkeypatch):
     """Scores are given back before they are read."""
     launch, planned = sized("unfused")
-    real = tiles.mask
-
-    def early(*of):
-        arenas[-1].release("qk")
-        return real(*of)
-
-    arenas = []
-    carve = unfused.carve
-    monkeypatch.setattr(unfused, "carve", lambda one, of: arenas.append(one) or carve(one, of))
-    monkeypatch.setattr(tiles, "mask", early)
+    real = Arena.release
+    early = {"q_bnsh": "qk", "qk": "q_bnsh"}
+    monkeypatch.setattr(Arena, "release", lambda one, name: real(one, early.get(name, name)))
     with pytest.raises(Fault, match=r"^output: [0-9,]+ of 1,024 bytes"):
         crosscheck(launch, planned)
 
@@ -197,11 +196,104 @@ def test_a_write_behind_a_region(monkeypatch):
 
 def test_a_region_that_nothing_writes(monkeypatch):
     """It is reserved for nothing."""
-    launch, planned = sized("flash", **SPLIT)
-    real = flash._combine  # noqa: SLF001
-    monkeypatch.setattr(flash, "_combine", lambda one, parts, lse: real(one, parts, lse.copy()))
-    with pytest.raises(Fault, match=r"^softmax_lse: none of its 32 bytes is written"):
+    launch, planned = sized("unfused")
+    real = unfused.attend
+
+    def elsewhere(bound, prepared, arena, scratch):
+        real(bound, prepared, arena, [*scratch[:3], scratch[3].copy()])
+
+    monkeypatch.setattr(unfused, "attend", elsewhere)
+    with pytest.raises(Fault, match=r"^softmax: none of the 1,280 bytes of 'softmax' is written"):
         crosscheck(launch, planned)
+
+
+def test_a_vector_that_nothing_writes(monkeypatch):
+    """One of several in a region."""
+    launch, planned = sized("flash")
+    real = preparation._lengths  # noqa: SLF001
+
+    def without(bound, scratch):
+        one, two, three = scratch.lengths
+        found = real(bound, replace(scratch, lengths=[one, two, three.copy()]))
+        three.view(np.uint8)[...] = three.view(np.uint8)
+        return found
+
+    monkeypatch.setattr(preparation, "_lengths", without)
+    with pytest.raises(Fault, match="sequence_lengths: none of the 4 bytes of 'padded' is written"):
+        crosscheck(launch, planned)
+
+
+def test_log_sum_exp_that_is_wrong(monkeypatch):
+    """Nothing reads it afterwards, and it is what the caller gets."""
+    launch, planned = sized("flash")
+    real = tiles.Running.log_sum_exp
+    monkeypatch.setattr(tiles.Running, "log_sum_exp", lambda one, xp: real(one, xp) + 1)
+    with pytest.raises(Fault, match="softmax_lse: 32 of 32 bytes of row 0 are wrong"):
+        crosscheck(launch, planned)
+
+
+@pytest.mark.parametrize("said", [{"batch": 3, "tokens": 9, "total": 9}, HALF_ALIASED])
+def test_rows_behind_the_tokens_that_are_written(monkeypatch, said):
+    """Padding is never appended, and a present that is longer than its past ends in zeros."""
+    launch, planned = sized("flash", **{**said, "capacity": 29})
+    real = preparation.prepare
+
+    def after(bound, arena, scratch):
+        found = real(bound, arena, scratch)
+        bound.present_key[:, :, -1] = 7
+        return found
+
+    monkeypatch.setattr(preparation, "prepare", after)
+    with pytest.raises(Fault, match=r"^present_key: [0-9,]+ of [0-9,]+ bytes"):
+        crosscheck(launch, planned)
+
+
+def test_packed_inputs_are_what_is_read(monkeypatch):
+    """The operator has no others then."""
+    launch, planned = sized("flash", packed=True)
+    real = preparation.new_tokens
+    monkeypatch.setattr(
+        preparation, "new_tokens", lambda bound, past: real(replace(bound, packed=None), past)
+    )
+    with pytest.raises(Fault, match=r"^(output|present_key): [0-9,]+ of"):
+        crosscheck(launch, planned)
+
+
+def test_regions_in_another_order():
+    """Each as tight as before, with another total."""
+    launch, planned = sized("memory_efficient", rotary=True, num_heads=2)
+    first, second = planned.regions
+    assert [first.name, second.name] == ["sequence_lengths", "qkv_preprocess"]
+    moved = Planned(first.name, -(-second.size // 256) * 256, first.size)
+    swapped = (Planned(second.name, 0, second.size), moved)
+    with pytest.raises(Fault, match=r"^sequence_lengths: 12 bytes lie behind qkv_preprocess"):
+        crosscheck(launch, Plan(swapped, moved.offset + moved.size))
+
+
+@pytest.mark.parametrize(
+    ("route", "name", "value"),
+    [
+        ("flash", "flash.selected_split_count", 2),
+        ("xqa", "xqa.subsequences_per_sequence", 3),
+        ("xqa", "xqa.m_tile_size", 16),
+        ("unfused", "preparation.effective_kv_cache_capacity", 41),
+        ("unfused", "preparation.cache_row_bytes", 64),
+    ],
+)
+def test_counts_of_the_recipe_that_are_not_the_kernels(route, name, value):
+    """They have no bytes of their own, and decide those of others."""
+    launch, _ = sized(route)
+    derived = {
+        "flash.selected_split_count": 1,
+        "xqa.subsequences_per_sequence": 1,
+        "xqa.m_tile_size": 8,
+        "preparation.effective_kv_cache_capacity": 40,
+        "preparation.cache_row_bytes": 128,
+    }
+    recipe = {f"out.{key}": one for key, one in derived.items()}
+    check_counts(launch, recipe)
+    with pytest.raises(Fault, match=f"{name}: the recipe has {value}, the kernel {derived[name]}"):
+        check_counts(launch, {**recipe, f"out.{name}": value})
 
 
 def test_a_root_one_byte_short():

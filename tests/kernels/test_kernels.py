@@ -215,3 +215,12 @@ def test_a_launch_that_cannot_be_is_carved_on_paper():
     launch, planned = sized("memory_efficient", total=30)
     report = crosscheck(replace(launch, total=31), planned)
     assert report.on_paper == "31 tokens do not fit a cache of 30"
+
+
+def test_the_peak_is_less_than_the_sum_where_regions_are_given_back():
+    """A preserved past is needed before the backend's regions are."""
+    report = crosscheck(*sized("flash", alias=(True, False), total=30, capacity=29))
+    whole = sum(one.planned for one in report.regions)
+    past = next(one.planned for one in report.regions if one.name == "separate_past")
+    assert past > 0
+    assert report.peak < whole

@@ -21,6 +21,7 @@ from routeproof.spec.obligation import Claim
 from routeproof.spec.program import Program
 from routeproof.spec.records import flat, leaves, symbols
 from routeproof.spec.terms import Enum, Int, Term, align_up, constant, ite, substitute
+from routeproof.spec.text import closest
 
 from . import ladder
 from .node import Asked, read
@@ -310,7 +311,10 @@ def run_of(asked: Asked, state: Mapping[str, Value]) -> Run:
 
 def _check_state(state: Mapping[str, Value]) -> None:
     kinds: dict[str, type] = dict.fromkeys(_AXIS_NAMES.values(), int) | dict.fromkeys(_FLAGS, bool)
-    for name in (*state, *kinds):
+    for name in state:
+        if name not in kinds:
+            refuse(f"state.{name}", f"is nothing of a Run{closest(name, list(kinds))}")
+    for name in kinds:
         if type(state.get(name)) is not kinds.get(name):
             refuse(f"state.{name}", f"a Run has {', '.join(kinds)}, got {state.get(name)!r}")
 

@@ -26,7 +26,7 @@ from .tensors import QK_NORM_EPSILON, Tensors, past_length
 __all__ = ["Executed", "check"]
 
 _HOST = cast("Namespace", np)
-_ULPS = 1.0
+_ULPS = 2.0
 """Of the largest value, by which an output may be off: each route rounds in places of its own."""
 
 

@@ -73,18 +73,9 @@ class Layout(Record):
 
 
 @dataclass(frozen=True, slots=True)
-class ControlledLayout(Record):
-    """The same since #830."""
+class ControlledLayout(Layout):
+    """The same since #830: present scratch and two control arrays, before the end."""
 
-    error: Annotated[Enum, ERROR] = ERROR["none"]
-    scores_offset: Int = _ZERO
-    scores_bytes: Int = _ZERO
-    has_stage_key: Bool = FALSE
-    stage_key_offset: Int = _ZERO
-    stage_key_bytes: Int = _ZERO
-    has_stage_value: Bool = FALSE
-    stage_value_offset: Int = _ZERO
-    stage_value_bytes: Int = _ZERO
     has_present_key: Bool = FALSE
     present_key_offset: Int = _ZERO
     present_key_bytes: Int = _ZERO
@@ -95,7 +86,6 @@ class ControlledLayout(Record):
     offsets_bytes: Int = _ZERO
     pad_limits_offset: Int = _ZERO
     pad_limits_bytes: Int = _ZERO
-    total_bytes: Int = _ZERO
 
 
 class Cursor:
@@ -114,7 +104,7 @@ class Cursor:
         return ite(when, start, 0)
 
 
-def layout(given: LayoutInput, *, controlled: bool) -> tuple[Checks, Layout | ControlledLayout]:
+def layout(given: LayoutInput, *, controlled: bool) -> tuple[Checks, Layout]:
     """The checks, and the layout where they hold; `controlled` since #830."""
     checks = errors(ERROR)
     rows = checks.product(given.batch, given.q_heads, given.q_seq, failure="rows")

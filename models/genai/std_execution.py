@@ -14,7 +14,7 @@ from routeproof.spec.recipe import Checks
 from routeproof.spec.records import Record
 from routeproof.spec.terms import Bool, Int, all_of, any_of, ite, maximum
 
-from .std_attention import ControlledLayout, Layout, LayoutInput, layout
+from .std_attention import Layout, LayoutInput, layout
 from .std_requirement import Revision
 from .vocabulary import U64
 
@@ -54,7 +54,7 @@ class Side:
     """One side: its checks, its layout (bytes), and which of K and V it stages."""
 
     checks: Checks
-    layout: Layout | ControlledLayout
+    layout: Layout
     stage_key: Bool
     stage_value: Bool
 

@@ -118,7 +118,7 @@ def test_damaged_entries_are_told(cache):
     """With the command that removes them."""
     folder = cache / "v1" / "verdicts" / "ab"
     folder.mkdir(parents=True)
-    (folder / "abcd.json").write_text("?")
+    (folder / f"{'ab' * 16}.json").write_text("?")
     assert "1 verdicts, 1 bytes, 1 damaged: routeproof cache prune" in found()["cache"].detail
 
 

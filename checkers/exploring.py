@@ -128,29 +128,31 @@ class _Successors:
     def __init__(self, protocol: Protocol, one: Event) -> None:
         self.name = one.name
         self._variables, self._parameters = protocol.symbols, one.parameters
-        self._choices = [tuple(_domain(protocol, parameter)) for parameter in one.parameters]
+        names = [parameter.name for parameter in one.parameters]
+        domains = [_domain(protocol, parameter) for parameter in one.parameters]
+        self._chosen = [
+            dict(zip(names, choice, strict=True)) for choice in itertools.product(*domains)
+        ]
         after = tuple(one.after(variable) for variable in self._variables)
         self._program = compile_numpy((one.enabled, *after))
 
     def of(self, level: Sequence[State]) -> Iterator[tuple[State, Mapping[str, Value], State]]:
         """Each state of the level with the parameters that let the event happen, and its result."""
-        choices = list(itertools.product(*self._choices))
-        named = [
-            dict(zip((one.name for one in self._parameters), choice, strict=True))
-            for choice in choices
-        ]
-        pairs = [(state, chosen) for state in level for chosen in named]
-        rows = [{**state, **chosen} for state, chosen in pairs]
-        enabled, *after = self._program(columns((*self._variables, *self._parameters), rows))
-        taken = np.flatnonzero(np.broadcast_to(enabled, (len(rows),)))
+        rows = len(level) * len(self._chosen)
+        named = columns(self._variables, level)
+        each = {name: np.repeat(column, len(self._chosen)) for name, column in named.items()}
+        chosen = columns(self._parameters, self._chosen)
+        each |= {name: np.tile(column, len(level)) for name, column in chosen.items()}
+        enabled, *after = self._program(each)
+        taken = np.flatnonzero(np.broadcast_to(enabled, (rows,)))
         results = [
-            values(variable, np.broadcast_to(column, (len(rows),))[taken])
+            values(variable, np.broadcast_to(column, (rows,))[taken])
             for variable, column in zip(self._variables, after, strict=True)
         ]
         names = [variable.name for variable in self._variables]
         for place, result in zip(taken, zip(*results, strict=True), strict=True):
-            state, chosen = pairs[int(place)]
-            yield state, chosen, dict(zip(names, result, strict=True))
+            state, choice = divmod(int(place), len(self._chosen))
+            yield level[state], self._chosen[choice], dict(zip(names, result, strict=True))
 
 
 def _domain(protocol: Protocol, parameter: Term) -> Iterator[Value]:
